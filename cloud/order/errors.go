@@ -1,0 +1,24 @@
+package order
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that a Ledger returns and callers branch on.
+var (
+	ErrUnknown = errors.New("order: no such order")
+	ErrExists  = errors.New("order: the id already has an order")
+	ErrStale   = errors.New("order: the stock generation is no longer current")
+	ErrDoubled = errors.New("order: the ticket was drawn twice")
+)
+
+// StateError says that an order's state does not allow an event.
+type StateError struct {
+	Order Order // as it is
+	Event Event
+}
+
+func (e *StateError) Error() string {
+	return fmt.Sprintf("order: %s is not possible in state %s (version %d)", e.Event, e.Order.Status, e.Order.Version)
+}

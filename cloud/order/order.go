@@ -1,0 +1,61 @@
+// Package order is the domain: what a scan-order is, which states it may pass
+// through, and how one is placed. It declares the ports it needs and knows none
+// of their adapters: no Redis, MySQL, RocketMQ or gin is imported here.
+//
+// The HTTP API and the MQTT intake both call Place, so that a shopper's phone
+// and a cabinet's scanner get the same promise: when the caller hears yes, the
+// order, its lines and its outbox rows are committed.
+package order
+
+import (
+	"slices"
+	"time"
+
+	"vendline/shared/wire"
+)
+
+// Order is one basket for one cabinet. A PRE_RESERVED order is called a hold.
+type Order struct {
+	ID        string // UUID, minted by the caller before any I/O; the idempotency key
+	Cabinet   string
+	User      string
+	Status    Status
+	Version   int64 // raised by every transition; statements and markers carry it
+	Amount    int64 // minor units, Σ price × quantity at placement
+	Currency  string
+	Lines     []Line // merged and sorted by SKU
+	Orphan    bool   // settled by the sweep; its caller never heard yes
+	CreatedAt time.Time
+	ExpiresAt time.Time // when an unpaid hold ends; in MySQL, this is the truth
+}
+
+// Line is one SKU of an order.
+type Line struct {
+	SKU   string
+	Qty   int
+	Price int64 // minor units each, at placement
+}
+
+// SameContent reports whether two orders under one id ask for the same thing:
+// cabinet, shopper and basket. Prices may differ; the first ones stand.
+func (o Order) SameContent(p Order) bool {
+	return o.Cabinet == p.Cabinet && o.User == p.User &&
+		slices.EqualFunc(o.Lines, p.Lines, func(a, b Line) bool { return a.SKU == b.SKU && a.Qty == b.Qty })
+}
+
+// Request asks for an order. Lines may come unmerged.
+type Request struct {
+	ID      string
+	Cabinet string
+	User    string
+	Lines   []wire.Line
+}
+
+// Product is a catalogue entry.
+type Product struct {
+	SKU       string
+	Name      string
+	Price     int64  // minor units
+	Currency  string // ISO 4217
+	UserLimit int    // units one shopper may hold or buy per cabinet in 24 h; 0 is no limit
+}
