@@ -1,0 +1,145 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+)
+
+// RocketMQ's remoting protocol, as far as starting a stack needs it: one
+// request and one response on a connection, headers in JSON. The Go client
+// could ask the same, with background goroutines and a logger of its own.
+const (
+	codeCreateTopic   = 17
+	codeRouteOfTopic  = 105
+	codeClusterInfo   = 106
+	codeNamesrvConfig = 319
+
+	codeSuccess = 0
+)
+
+type remotingHeader struct {
+	Code     int               `json:"code"`
+	Language string            `json:"language"`
+	Version  int               `json:"version"`
+	Opaque   int               `json:"opaque"`
+	Flag     int               `json:"flag"`
+	Remark   string            `json:"remark,omitempty"`
+	Fields   map[string]string `json:"extFields,omitempty"`
+}
+
+// remoting sends one request and returns the body of its successful response.
+func remoting(ctx context.Context, addr string, code int, fields map[string]string) ([]byte, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		deadline = time.Now().Add(10 * time.Second)
+	}
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	header, err := json.Marshal(remotingHeader{Code: code, Language: "GO", Version: 317, Opaque: 1, Fields: fields})
+	if err != nil {
+		return nil, err
+	}
+	// Total length, header length (whose high byte 0 means JSON), header, body.
+	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(header)))
+	if _, err := conn.Write(append(frame, header...)); err != nil {
+		return nil, err
+	}
+	return remotingResponse(conn)
+}
+
+func remotingResponse(r io.Reader) ([]byte, error) {
+	var lengths [8]byte
+	if _, err := io.ReadFull(r, lengths[:]); err != nil {
+		return nil, err
+	}
+	total := binary.BigEndian.Uint32(lengths[:4])
+	size := binary.BigEndian.Uint32(lengths[4:]) & 0xffffff
+	if total > 16<<20 || total < 4+size {
+		return nil, errors.New("what answers there does not speak RocketMQ's protocol")
+	}
+	rest := make([]byte, total-4)
+	if _, err := io.ReadFull(r, rest); err != nil {
+		return nil, err
+	}
+	var header remotingHeader
+	if err := json.Unmarshal(rest[:size], &header); err != nil {
+		return nil, fmt.Errorf("header of the response: %w", err)
+	}
+	if header.Code != codeSuccess {
+		return nil, fmt.Errorf("response code %d: %s", header.Code, header.Remark)
+	}
+	return rest[size:], nil
+}
+
+// namesrvAnswers asks the name server for its settings, which name its home,
+// so that somebody else's at the same port is not taken for ours.
+func namesrvAnswers(ctx context.Context, addr, home string) error {
+	config, err := remoting(ctx, addr, codeNamesrvConfig, nil)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(config, []byte(home)) {
+		return fmt.Errorf("another name server answers at %s", addr)
+	}
+	return nil
+}
+
+// brokerRegistered asks the name server whether it knows the broker.
+func brokerRegistered(ctx context.Context, namesrv, name, addr string) error {
+	info, err := remoting(ctx, namesrv, codeClusterInfo, nil)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(info, []byte(name)) || !bytes.Contains(info, []byte(addr)) {
+		return errors.New("the broker is not registered at the name server")
+	}
+	// A killed broker stays registered for a while: it must answer itself, too.
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// CreateTopic creates a topic, or sets its number of queues, and returns once
+// the name server tells its route: a consumer started earlier would sit idle
+// until its next rebalance, 20 s later.
+func (d *Description) CreateTopic(ctx context.Context, topic string, queues int) error {
+	n := strconv.Itoa(queues)
+	_, err := remoting(ctx, d.RocketMQBroker, codeCreateTopic, map[string]string{
+		"topic": topic, "defaultTopic": "TBW102", "readQueueNums": n, "writeQueueNums": n,
+		"perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
+	})
+	if err != nil {
+		return fmt.Errorf("stack: create topic %s: %w", topic, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	namesrv := d.RocketMQ[len("http://"):]
+	for {
+		_, err := remoting(ctx, namesrv, codeRouteOfTopic, map[string]string{"topic": topic})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stack: no route to topic %s: %w", topic, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
