@@ -13,6 +13,10 @@ var (
 	ErrDoubled = errors.New("order: the ticket was drawn twice")
 )
 
+// ErrNotLoaded is returned by a Stock whose cabinet is fenced: nothing was
+// taken or changed. Rebuild the cabinet, then ask again under the same id.
+var ErrNotLoaded = errors.New("order: the cabinet's stock is not loaded")
+
 // StateError says that an order's state does not allow an event.
 type StateError struct {
 	Order Order // as it is
