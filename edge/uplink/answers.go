@@ -1,0 +1,162 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+
+	mqtt "github.com/eclipse/paho.mqtt.golang"
+
+	"vendline/edge/outbox"
+	"vendline/shared/wire"
+)
+
+// letter is a message that came down, with the channel it came on.
+type letter struct {
+	channel wire.Channel
+	msg     mqtt.Message
+}
+
+// settleAtOnce bounds the answers that share one transaction.
+const settleAtOnce = 256
+
+// routes are the topics of our own cabinet that come down.
+func (u *Uplink) routes() map[string]mqtt.MessageHandler {
+	routes := make(map[string]mqtt.MessageHandler)
+	for _, c := range []wire.Channel{wire.ChannelVerdict, wire.ChannelAck, wire.ChannelCommand} {
+		routes[wire.Topic(u.cfg.Cabinet, c)] = func(_ mqtt.Client, m mqtt.Message) { u.receive(letter{c, m}) }
+	}
+	return routes
+}
+
+// receive hands a message on and never blocks: paho calls it on its own
+// goroutines. When too much comes at once the message is acknowledged and
+// dropped. Nothing is lost by that: its rows are still here, and are sent again
+// until an answer to them is stored.
+func (u *Uplink) receive(l letter) {
+	select {
+	case u.inbox <- l:
+	default:
+		u.overflow.Add(1)
+		l.msg.Ack()
+	}
+}
+
+// settle stores answers as they come, many in one transaction, until ctx ends.
+func (u *Uplink) settle(ctx context.Context) {
+	batch := make([]letter, 0, settleAtOnce)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case l := <-u.inbox:
+			batch = append(batch[:0], l)
+		}
+		for more := true; more && len(batch) < settleAtOnce; {
+			select {
+			case l := <-u.inbox:
+				batch = append(batch, l)
+			default:
+				more = false
+			}
+		}
+		u.settleBatch(ctx, batch)
+	}
+}
+
+// settleBatch stores what batch answers, then acknowledges it to the broker.
+// Should storing fail, it is acknowledged all the same: an unacknowledged
+// message holds a place in the broker's in-flight window until we reconnect,
+// while our rows, still here, ask for a new answer by themselves.
+func (u *Uplink) settleBatch(ctx context.Context, batch []letter) {
+	var answers []outbox.Answer
+	for _, l := range batch {
+		found, err := u.read(l)
+		if err != nil {
+			u.cfg.Log.Warn("message from the cloud ignored", "topic", l.msg.Topic(), "err", err)
+		}
+		answers = append(answers, found...)
+	}
+	err := u.box.Settle(ctx, answers)
+	if err != nil && ctx.Err() == nil {
+		u.cfg.Log.Error("answers not stored; their rows will be sent again", "answers", len(answers), "err", err)
+	}
+	if err == nil {
+		u.mu.Lock()
+		for _, a := range answers {
+			u.window.settled(a.Seq)
+		}
+		u.mu.Unlock()
+		u.nudge()
+	}
+	if ctx.Err() == nil || err == nil {
+		for _, l := range batch {
+			l.msg.Ack()
+		}
+	}
+}
+
+// read decodes a message. Answers that settle rows are returned; a verdict that
+// says "later" puts its row off, and a command goes to whoever follows it.
+func (u *Uplink) read(l letter) ([]outbox.Answer, error) {
+	switch l.channel {
+	case wire.ChannelVerdict:
+		return u.readVerdict(l.msg.Payload())
+	case wire.ChannelAck:
+		return u.readAck(l.msg.Payload())
+	}
+	var c wire.Command
+	if err := u.decode(l.msg.Payload(), &c, &c.V, &c.Cabinet); err != nil {
+		return nil, err
+	}
+	u.cfg.Command(c)
+	return nil, nil
+}
+
+func (u *Uplink) readVerdict(data []byte) ([]outbox.Answer, error) {
+	var v wire.Verdict
+	if err := u.decode(data, &v, &v.V, &v.Cabinet); err != nil {
+		return nil, err
+	}
+	switch {
+	case v.Code == "":
+		return nil, errors.New("verdict without a code")
+	case v.Epoch != u.box.Epoch():
+		return nil, nil // of an outbox that is no more: nothing waits for it
+	case v.Code.Retryable():
+		u.mu.Lock()
+		u.window.hold(v.Seq, v.Code, v.Detail, u.cfg.Mono())
+		u.mu.Unlock()
+		u.nudge()
+		return nil, nil
+	}
+	return []outbox.Answer{{Seq: v.Seq, Verdict: &v}}, nil
+}
+
+func (u *Uplink) readAck(data []byte) ([]outbox.Answer, error) {
+	var a wire.Ack
+	if err := u.decode(data, &a, &a.V, &a.Cabinet); err != nil {
+		return nil, err
+	}
+	if a.Epoch != u.box.Epoch() {
+		return nil, nil
+	}
+	answers := make([]outbox.Answer, len(a.Seqs))
+	for i, seq := range a.Seqs {
+		answers[i].Seq = seq
+	}
+	return answers, nil
+}
+
+// decode reads a message into v, whose version and cabinet fields are given.
+func (u *Uplink) decode(data []byte, v any, version *int, cabinet *string) error {
+	if err := wire.Decode(data, wire.MaxMessage, v); err != nil {
+		return err
+	}
+	if *version != wire.Version {
+		return errors.New("unknown version")
+	}
+	if *cabinet != u.cfg.Cabinet {
+		return errors.New("for another cabinet")
+	}
+	return nil
+}
