@@ -39,8 +39,9 @@ type Taken struct {
 }
 
 // Stock admits baskets: all SKUs of one or none, in one atomic step. Refusals
-// are *Refusal errors and leave nothing behind. Any other error means that the
-// outcome is unknown: ask again under the same id and version.
+// are *Refusal errors and leave nothing behind, and so does ErrNotLoaded, which
+// asks for a rebuild of the cabinet. Any other error means that the outcome is
+// unknown: ask again under the same id and version.
 type Stock interface {
 	Deduct(ctx context.Context, b Basket) (Taken, error)
 }
