@@ -73,6 +73,8 @@ func (s Statement) Check() error {
 type Message struct {
 	V          int         `json:"v"` // 1
 	Row        string      `json:"row"`
+	Attempt    int         `json:"a,omitempty"` // failed attempts so far
+	FirstError string      `json:"e,omitempty"`
 	Statements []Statement `json:"st"`
 }
 

@@ -1,0 +1,76 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"vendline/cloud/order"
+)
+
+// EffectRun is the run under which Redis carried out one effect of a row.
+type EffectRun struct {
+	Cabinet string
+	ID      string // the order or fact
+	Run     order.Run
+}
+
+// StaleError says that some of a row's effects do not count: their cabinets
+// must be rebuilt, and the row carried out again under the same ids.
+type StaleError struct {
+	Cabinets []string
+	Doubled  []EffectRun // … because their ticket was drawn twice: draw the fence
+}
+
+func (e *StaleError) Error() string {
+	return "ledger: effects ran under a stale generation at " + strings.Join(e.Cabinets, ", ")
+}
+
+// FinishEffects makes a row's effects on Redis count and deletes the row, in one
+// transaction that holds the cabinets' generations still.
+//
+// Dies before the commit: the row stays, the effects run again and change
+// nothing, because the scripts know their ids and versions. A rebuild that wins
+// the race loads what the orders and facts say, and "done" for this row's facts.
+func (l *Ledger) FinishEffects(ctx context.Context, row string, runs []EffectRun) error {
+	var stale *StaleError
+	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
+		stale = &StaleError{}
+		cabinets := map[string]struct{}{}
+		for _, r := range runs {
+			cabinets[r.Cabinet] = struct{}{}
+		}
+		current, err := l.generations(ctx, tx, cabinets)
+		if err != nil {
+			return fmt.Errorf("read generations: %w", err)
+		}
+		for _, r := range runs {
+			if current[r.Cabinet] != r.Run.Generation {
+				stale.Cabinets = append(stale.Cabinets, r.Cabinet)
+				continue
+			}
+			if r.Run.Ticket == 0 {
+				continue
+			}
+			err := l.insertTickets(ctx, tx, []any{r.Cabinet, r.Run.Generation, r.Run.Ticket, r.ID})
+			if errors.Is(err, order.ErrDoubled) {
+				stale.Cabinets = append(stale.Cabinets, r.Cabinet)
+				stale.Doubled = append(stale.Doubled, r)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(stale.Cabinets) > 0 {
+			return stale
+		}
+		return deleteMsgs(ctx, tx, row)
+	})
+	if err != nil && !errors.Is(err, stale) {
+		return fmt.Errorf("ledger: finish effects: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"vendline/cloud/order"
+	"vendline/cloud/outbox"
+	"vendline/cloud/statement"
+	"vendline/shared/wire"
+)
+
+// Leases: how long a row written by a living process is left to that process.
+const (
+	stockLease = 20 * time.Second // stock rows stay until applied; then they are sent again
+	quickLease = 5 * time.Second  // rows that go as soon as they are carried out
+)
+
+// Place commits an order with everyone who comes at the same time.
+//
+// Promise: when it returns nil, the order, its lines, its ticket and its outbox
+// rows are durable, all or none. Dies before the commit: nothing is here, the
+// hold in Redis is an orphan until the caller comes again under the same id or
+// the sweep settles it. Dies after: the order stands, the caller asks again and
+// hears so; the rows are relayed by whoever claims them.
+func (l *Ledger) Place(ctx context.Context, p *order.Placement) error {
+	return l.placing.Do(ctx, p)
+}
+
+// placeGroup commits a group; one that cannot commit costs itself only.
+func (l *Ledger) placeGroup(ctx context.Context, ps []*order.Placement) []error {
+	errs := make([]error, len(ps))
+	l.placeSplit(ctx, ps, errs)
+	return errs
+}
+
+func (l *Ledger) placeSplit(ctx context.Context, ps []*order.Placement, errs []error) {
+	rows, err := l.placeTx(ctx, ps, errs)
+	switch {
+	case err == nil:
+		l.opt.Feed(rows)
+		l.announcePlaced(ps, errs)
+	case len(ps) == 1 || transient(err) || ctx.Err() != nil:
+		for i := range errs {
+			errs[i] = err
+		}
+	default: // somebody here is bad: halve until it stands alone
+		clear(errs)
+		mid := len(ps) / 2
+		l.placeSplit(ctx, ps[:mid], errs[:mid])
+		l.placeSplit(ctx, ps[mid:], errs[mid:])
+	}
+}
+
+// placeTx is the transaction. Placements whose generation is stale are told so
+// in errs and left out; any other failure is the whole group's.
+func (l *Ledger) placeTx(ctx context.Context, ps []*order.Placement, errs []error) (rows []outbox.Row, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err = l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
+		clear(errs)
+		live := make([]*order.Placement, 0, len(ps))
+		cabinets := map[string]struct{}{}
+		for _, p := range ps {
+			cabinets[p.Order.Cabinet] = struct{}{}
+		}
+		current, err := l.generations(ctx, tx, cabinets)
+		if err != nil {
+			return fmt.Errorf("read generations: %w", err)
+		}
+		for i, p := range ps {
+			if g, ok := current[p.Order.Cabinet]; !ok || g != p.Run.Generation {
+				errs[i] = order.ErrStale
+				continue
+			}
+			live = append(live, p)
+		}
+		if len(live) == 0 {
+			return nil
+		}
+		rows, err = l.insertOrders(ctx, tx, live)
+		return err
+	})
+	return rows, err
+}
+
+func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Placement) ([]outbox.Row, error) {
+	now := l.now()
+	orders := make([]any, 0, len(ps)*orderCols)
+	lines := make([]any, 0, len(ps)*3*lineCols)
+	tickets := make([]any, 0, len(ps)*ticketCols)
+	b := l.newRows(now)
+	for _, p := range ps {
+		o := p.Order
+		orders = appendOrder(orders, o, now, "placed")
+		lines = appendLines(lines, o)
+		tickets = append(tickets, o.Cabinet, p.Run.Generation, p.Run.Ticket, o.ID)
+		b.state(statementOf(o))
+		b.timer(o.ID, o.ExpiresAt.UnixMilli())
+	}
+	if err := insertRows(ctx, tx, insertOrder, orderCols, orders, ""); err != nil {
+		if duplicate(err) && len(ps) == 1 {
+			return nil, order.ErrExists
+		}
+		return nil, fmt.Errorf("insert orders: %w", err)
+	}
+	if err := insertRows(ctx, tx, insertLine, lineCols, lines, ""); err != nil {
+		return nil, fmt.Errorf("insert lines: %w", err)
+	}
+	if err := l.insertTickets(ctx, tx, tickets); err != nil {
+		return nil, err
+	}
+	rows := b.rows()
+	return rows, l.insertMsgs(ctx, tx, rows)
+}
+
+// insertTickets records tickets (cabinet, generation, ticket, owner). One ticket
+// alone that is already there for another owner was drawn twice.
+func (l *Ledger) insertTickets(ctx context.Context, tx *sql.Tx, args []any) error {
+	err := insertRows(ctx, tx, insertTicket, ticketCols, args, "")
+	if err == nil || !duplicate(err) || len(args) != ticketCols {
+		if err != nil {
+			return fmt.Errorf("insert tickets: %w", err)
+		}
+		return nil
+	}
+	var owner string
+	err = tx.QueryRowContext(ctx, "SELECT owner FROM trade_stock_ticket WHERE cabinet_id = ? AND generation = ? AND ticket = ?",
+		args[0], args[1], args[2]).Scan(&owner)
+	if err != nil {
+		return fmt.Errorf("read ticket: %w", err)
+	}
+	if owner != args[3] {
+		return order.ErrDoubled
+	}
+	return nil
+}
+
+// generations reads, and locks against a rebuild until the transaction ends,
+// the current generation of each cabinet: "<cabinet token>.<fleet token>".
+func (l *Ledger) generations(ctx context.Context, tx *sql.Tx, cabinets map[string]struct{}) (map[string]string, error) {
+	args := make([]any, 0, len(cabinets)+1)
+	args = append(args, fleetRow)
+	for c := range cabinets {
+		args = append(args, c)
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT cabinet_id, generation FROM trade_cabinet WHERE cabinet_id IN ("+
+		marks(len(args))+") ORDER BY cabinet_id"+l.dialect.forShare, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	current := make(map[string]string, len(cabinets))
+	fleet := ""
+	for rows.Next() {
+		var c, g string
+		if err := rows.Scan(&c, &g); err != nil {
+			return nil, err
+		}
+		if c == fleetRow {
+			fleet = g
+		} else {
+			current[c] = g
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for c, g := range current {
+		current[c] = generation(g, fleet)
+	}
+	return current, nil
+}
+
+func (l *Ledger) announcePlaced(ps []*order.Placement, errs []error) {
+	done := make([]order.Order, 0, len(ps))
+	for i, p := range ps {
+		if errs[i] == nil {
+			done = append(done, p.Order)
+		}
+	}
+	l.opt.Changed(done)
+}
+
+func statementOf(o order.Order) statement.Statement {
+	return statement.Statement{ID: o.ID, Cabinet: o.Cabinet, State: statement.State(o.Status), Version: o.Version, Lines: wireLines(o.Lines)}
+}
+
+func wireLines(lines []order.Line) []wire.Line {
+	out := make([]wire.Line, len(lines))
+	for i, l := range lines {
+		out[i] = wire.Line{SKU: l.SKU, Qty: l.Qty}
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"vendline/cloud/effect"
+	"vendline/cloud/order"
+	"vendline/cloud/outbox"
+	"vendline/cloud/statement"
+)
+
+// Inserts, with the number of columns of each.
+const (
+	insertOrder = "INSERT INTO trade_order (order_sn, cabinet_id, user_id, status, version, amount, currency, orphan, cause, created_at, changed_at, expires_at, hold_until)"
+	orderCols   = 13
+
+	insertLine = "INSERT INTO trade_order_line (order_sn, sku_id, qty, price)"
+	lineCols   = 4
+
+	insertTicket = "INSERT INTO trade_stock_ticket (cabinet_id, generation, ticket, owner)"
+	ticketCols   = 4
+
+	insertMsg = "INSERT INTO local_msg (id, kind, shard, payload, attempts, created_at, due_at)"
+	msgCols   = 7
+)
+
+// appendOrder appends an order's columns. changed_at and the created_at of the
+// outbox row that states the change are the same instant: see watermark.
+func appendOrder(args []any, o order.Order, now int64, cause string) []any {
+	var hold any
+	if o.Status == order.PreReserved {
+		hold = o.ExpiresAt.UnixMilli()
+	}
+	orphan := 0
+	if o.Orphan {
+		orphan = 1
+	}
+	return append(args, o.ID, o.Cabinet, o.User, string(o.Status), o.Version, o.Amount, o.Currency, orphan, cause,
+		o.CreatedAt.UnixMilli(), now, o.ExpiresAt.UnixMilli(), hold)
+}
+
+func appendLines(args []any, o order.Order) []any {
+	for _, l := range o.Lines {
+		args = append(args, o.ID, l.SKU, l.Qty, l.Price)
+	}
+	return args
+}
+
+// rowSet gathers what one commit group has to tell: one stock row per shard,
+// one Redis row per shard, one timer row, however many orders there are. That
+// is why the cost per order of outbox and queue falls with load.
+type rowSet struct {
+	l      *Ledger
+	now    int64
+	stock  map[int][]statement.Statement
+	redis  map[int][]effect.Effect
+	timers outbox.Timer
+}
+
+func (l *Ledger) newRows(now int64) *rowSet {
+	return &rowSet{l: l, now: now, stock: map[int][]statement.Statement{}, redis: map[int][]effect.Effect{}}
+}
+
+func (b *rowSet) state(s statement.Statement) {
+	k := b.l.Shard(s.Cabinet)
+	b.stock[k] = append(b.stock[k], s)
+}
+
+func (b *rowSet) effect(e effect.Effect) {
+	k := b.l.Shard(e.Cabinet())
+	b.redis[k] = append(b.redis[k], e)
+}
+
+// timer asks for a look at id at the given time; a group's timers share one
+// message, due at the latest of them, since its holds were made together.
+func (b *rowSet) timer(id string, at int64) {
+	b.timers.IDs = append(b.timers.IDs, id)
+	b.timers.At = max(b.timers.At, at)
+}
+
+func (b *rowSet) rows() []outbox.Row {
+	var out []outbox.Row
+	add := func(kind outbox.Kind, shard int, lease time.Duration, payload func(id string) []byte) {
+		id := b.l.opt.ID()
+		out = append(out, outbox.Row{ID: id, Kind: kind, Shard: shard, Payload: payload(id), CreatedAt: ms(b.now), DueAt: ms(b.now).Add(lease)})
+	}
+	for shard, sts := range b.stock {
+		for len(sts) > 0 {
+			n := min(len(sts), maxStatements)
+			part := sts[:n]
+			add(outbox.KindStock, shard, stockLease, func(id string) []byte { return statement.Message{Row: id, Statements: part}.Encode() })
+			sts = sts[n:]
+		}
+	}
+	for shard, es := range b.redis {
+		add(outbox.KindRedis, shard, quickLease, func(string) []byte { return effect.Encode(es) })
+	}
+	if len(b.timers.IDs) > 0 {
+		add(outbox.KindTimer, 0, quickLease, func(string) []byte { return encode(b.timers) })
+	}
+	return out
+}
+
+// maxStatements keeps a message far below queue.MaxBody: a statement of 50
+// lines is about 5 kB.
+const maxStatements = 150
+
+func (l *Ledger) insertMsgs(ctx context.Context, tx *sql.Tx, rows []outbox.Row) error {
+	args := make([]any, 0, len(rows)*msgCols)
+	for _, r := range rows {
+		args = append(args, r.ID, string(r.Kind), r.Shard, r.Payload, r.Attempts, r.CreatedAt.UnixMilli(), r.DueAt.UnixMilli())
+	}
+	if err := insertRows(ctx, tx, insertMsg, msgCols, args, ""); err != nil {
+		return fmt.Errorf("insert outbox rows: %w", err)
+	}
+	return nil
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("ledger: encode %T: %v", v, err)) // unreachable: plain strings and numbers
+	}
+	return b
+}

@@ -1,0 +1,205 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+
+	"vendline/cloud/effect"
+	"vendline/cloud/fence"
+	"vendline/cloud/order"
+	"vendline/cloud/outbox"
+	"vendline/cloud/statement"
+	"vendline/shared/wire"
+)
+
+// markAge is how far back a rebuild loads markers: the longest ordinary replay.
+const markAge = 24 * 60 * 60 * 1000 // ms
+
+// snapshot reads all that Redis has to know of a cabinet. tx must be at
+// snapshot isolation, or hold the only writer.
+func (l *Ledger) snapshot(ctx context.Context, tx *sql.Tx, cabinet string) (fence.Snapshot, error) {
+	now := l.now()
+	s := fence.Snapshot{Cabinet: cabinet, At: now}
+	var err error
+	if s.Sellable, err = l.sellable(ctx, tx, cabinet); err != nil {
+		return s, err
+	}
+	since, err := l.watermark(ctx, tx, cabinet)
+	if err != nil {
+		return s, err
+	}
+	if s.Marks, err = l.marks(ctx, tx, cabinet, min(since, now-markAge), now); err != nil {
+		return s, err
+	}
+	s.Done, err = l.pendingFacts(ctx, tx, cabinet)
+	return s, err
+}
+
+// watermark is the instant before which the deduct log knows every order and
+// fact of the cabinet: the age of the oldest stock row, or stock dead letter, of
+// its shard. A row carries the very changed_at of the orders it states, so skew
+// between services cannot put an unknown order before it. None is "now, all".
+func (l *Ledger) watermark(ctx context.Context, tx *sql.Tx, cabinet string) (int64, error) {
+	oldest := int64(math.MaxInt64)
+	shard := l.Shard(cabinet)
+	for _, q := range []string{
+		"SELECT MIN(created_at) FROM local_msg WHERE kind = 'stock' AND shard = ?",
+		"SELECT MIN(created_at) FROM dead_letter WHERE source = '" + stockSource + "' AND shard = ?",
+	} {
+		var at sql.NullInt64
+		if err := tx.QueryRowContext(ctx, q, shard).Scan(&at); err != nil {
+			return 0, fmt.Errorf("read watermark: %w", err)
+		}
+		if at.Valid {
+			oldest = min(oldest, at.Int64)
+		}
+	}
+	return oldest, nil
+}
+
+// sellable is what the truth allows to be sold, per SKU: available, plus what
+// the deduct log holds against it and the orders do not, minus what the orders
+// hold and the log has not seen, plus the facts it has not seen. It may be
+// negative: then the shortage is physical.
+func (l *Ledger) sellable(ctx context.Context, tx *sql.Tx, cabinet string) (map[string]int64, error) {
+	out := map[string]int64{}
+	add := func(what, q string, args ...any) error {
+		rows, err := tx.QueryContext(ctx, q, args...)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", what, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var sku string
+			var n int64
+			if err := rows.Scan(&sku, &n); err != nil {
+				return fmt.Errorf("read %s: %w", what, err)
+			}
+			out[sku] += n
+		}
+		return rows.Err()
+	}
+	if err := add("stock", "SELECT sku_id, available FROM trade_sku_stock WHERE cabinet_id = ?", cabinet); err != nil {
+		return nil, err
+	}
+	since, err := l.watermark(ctx, tx, cabinet)
+	if err != nil || since == math.MaxInt64 {
+		return out, err
+	}
+	const inForce = " IN ('PRE_RESERVED', 'CONSUMED') THEN l.qty ELSE 0 END"
+	if err := add("unapplied orders", `SELECT l.sku_id, SUM(CASE WHEN g.status`+inForce+`) - SUM(CASE WHEN o.status`+inForce+`)
+		FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
+		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.order_sn AND g.sku_id = l.sku_id
+		WHERE o.cabinet_id = ? AND o.changed_at >= ? GROUP BY l.sku_id`, cabinet, since); err != nil {
+		return nil, err
+	}
+	err = add("unapplied facts", `SELECT l.sku_id, SUM(CASE WHEN f.kind = 'SALE' THEN -l.qty ELSE l.qty END)
+		FROM trade_fact f JOIN trade_fact_line l ON l.fact_id = f.fact_id
+		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.fact_id AND g.sku_id = l.sku_id
+		WHERE f.cabinet_id = ? AND f.created_at >= ? AND g.order_sn IS NULL GROUP BY l.sku_id`, cabinet, since)
+	return out, err
+}
+
+// marks reads the orders a rebuilt Redis must remember.
+func (l *Ledger) marks(ctx context.Context, tx *sql.Tx, cabinet string, since, now int64) ([]fence.Mark, error) {
+	found, err := orders(ctx, tx, selectOrder+" WHERE cabinet_id = ? AND changed_at >= ?", cabinet, since)
+	if err != nil {
+		return nil, fmt.Errorf("read orders: %w", err)
+	}
+	known, err := l.knownVersions(ctx, tx, cabinet, since)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]fence.Mark, len(found))
+	for i, o := range found {
+		held := o.Status.InForce()
+		out[i] = fence.Mark{
+			ID: o.ID, Held: held, Version: o.Version, User: o.User, Lines: wireLines(o.Lines), At: o.CreatedAt.UnixMilli(),
+			Unknown: held && known[o.ID] < o.Version,
+			Limited: held && o.CreatedAt.UnixMilli() > now-markAge,
+		}
+	}
+	return out, nil
+}
+
+// knownVersions is, per order, the lowest version that all its lines have
+// reached in the deduct log.
+func (l *Ledger) knownVersions(ctx context.Context, tx *sql.Tx, cabinet string, since int64) (map[string]int64, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT l.order_sn, MIN(COALESCE(g.version, 0))
+		FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
+		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.order_sn AND g.sku_id = l.sku_id
+		WHERE o.cabinet_id = ? AND o.changed_at >= ? GROUP BY l.order_sn`, cabinet, since)
+	if err != nil {
+		return nil, fmt.Errorf("read known versions: %w", err)
+	}
+	defer rows.Close()
+	known := map[string]int64{}
+	for rows.Next() {
+		var id string
+		var v int64
+		if err := rows.Scan(&id, &v); err != nil {
+			return nil, fmt.Errorf("read known versions: %w", err)
+		}
+		known[id] = v
+	}
+	return known, rows.Err()
+}
+
+// pendingFacts lists the facts whose Redis effect is still in the outbox.
+// sellable counts them already, so Redis must take them for done.
+func (l *Ledger) pendingFacts(ctx context.Context, tx *sql.Tx, cabinet string) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT payload FROM local_msg WHERE kind = ? AND shard = ?", string(outbox.KindRedis), l.Shard(cabinet))
+	if err != nil {
+		return nil, fmt.Errorf("read pending effects: %w", err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, fmt.Errorf("read pending effects: %w", err)
+		}
+		es, err := effect.Decode(b)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range es {
+			if e.Adjust != nil && e.Adjust.Cabinet == cabinet {
+				ids = append(ids, e.Adjust.ID)
+			}
+		}
+	}
+	return ids, rows.Err()
+}
+
+// factEffects says what a fact does, as a statement and as a Redis effect.
+func factEffects(id, cabinet string, state statement.State, lines []wire.Line) (statement.Statement, effect.Effect) {
+	per, _ := statement.EffectOf(state)
+	deltas := make([]effect.Delta, len(lines))
+	for i, w := range lines {
+		deltas[i] = effect.Delta{SKU: w.SKU, Units: per.Available * int64(w.Qty)}
+	}
+	return statement.Statement{ID: id, Cabinet: cabinet, State: state, Version: 1, Lines: slices.Clone(lines)},
+		effect.Effect{Adjust: &effect.Adjust{ID: id, Cabinet: cabinet, Deltas: deltas}}
+}
+
+// Sellable reads what the truth allows to be sold at a cabinet.
+func (l *Ledger) Sellable(ctx context.Context, cabinet string) (out map[string]int64, err error) {
+	err = l.inTx(ctx, l.dialect.snapshot, func(tx *sql.Tx) error {
+		out, err = l.sellable(ctx, tx, cabinet)
+		return err
+	})
+	if err == nil && len(out) == 0 {
+		ok, err := l.hasCabinet(ctx, cabinet)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no cabinet " + cabinet}
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,64 @@
+// Package outbox is the transactional outbox: rows of `local_msg`, written in
+// the transaction that decides, and carried out by a runner afterwards. After a
+// commit the rows go to their runner from memory at once; the poll, which claims
+// rows whose lease is over, is the safety net for a process that died between.
+package outbox
+
+import (
+	"context"
+	"time"
+)
+
+// Kind says which runner a row is for.
+type Kind string
+
+// Kinds of rows.
+const (
+	// KindStock carries a statement.Message for step 8. It goes only when step 8 has
+	// applied it, in that transaction, so that the oldest row is the watermark
+	// below which the deduct log knows every order.
+	KindStock Kind = "stock"
+	// KindTimer carries a Timer: a hint to look at holds when they end. It goes when
+	// the queue has it; the sweeper finds what a lost hint would have told.
+	KindTimer Kind = "timer"
+	// KindRedis carries effect.Effects. It goes when a transaction that found their
+	// generations current has committed.
+	KindRedis Kind = "redis"
+)
+
+// Kinds lists all of them.
+var Kinds = [...]Kind{KindStock, KindTimer, KindRedis}
+
+// Row is one row of local_msg.
+type Row struct {
+	ID        string
+	Kind      Kind
+	Shard     int // by cabinet: which queue of the topic, which consumer
+	Payload   []byte
+	Attempts  int // times claimed by the poll
+	CreatedAt time.Time
+	DueAt     time.Time // claimable from then on; until then, somebody's lease
+}
+
+// Timer is the payload of a timer row: holds that end at about the same time.
+type Timer struct {
+	At  int64    `json:"at"` // Unix ms, by the service's clock
+	IDs []string `json:"ids"`
+}
+
+// Store is what a runner needs of the ledger.
+type Store interface {
+	// Claim leases up to n due rows of kind for lease; no other caller gets them
+	// before it is over. Rows are found by their due time, never by an id cursor:
+	// ids commit out of order.
+	Claim(ctx context.Context, kind Kind, n int, lease func(attempts int) time.Duration) ([]Row, error)
+	// Delete removes rows that are carried out.
+	Delete(ctx context.Context, ids ...string) error
+}
+
+// Stat is the state of one kind's backlog.
+type Stat struct {
+	Kind   Kind
+	Depth  int64
+	Oldest time.Duration // age of the oldest row; 0 when there is none
+}
