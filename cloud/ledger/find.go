@@ -14,7 +14,7 @@ type querier interface {
 	QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error)
 }
 
-const selectOrder = "SELECT order_sn, cabinet_id, user_id, status, version, amount, currency, orphan, created_at, changed_at, expires_at FROM trade_order"
+const selectOrder = "SELECT order_sn, cabinet_id, user_id, status, version, amount, currency, orphan, created_at, changed_at, expires_at, hold_until FROM trade_order"
 
 // Find returns an order with its lines, or order.ErrUnknown.
 func (l *Ledger) Find(ctx context.Context, id string) (order.Order, error) {
@@ -68,10 +68,14 @@ func heads(ctx context.Context, q querier, query string, args ...any) ([]stored,
 		var status string
 		var orphan int
 		var created, expires int64
-		if err := rows.Scan(&o.ID, &o.Cabinet, &o.User, &status, &o.Version, &o.Amount, &o.Currency, &orphan, &created, &o.changedAt, &expires); err != nil {
+		var hold sql.NullInt64
+		if err := rows.Scan(&o.ID, &o.Cabinet, &o.User, &status, &o.Version, &o.Amount, &o.Currency, &orphan, &created, &o.changedAt, &expires, &hold); err != nil {
 			return nil, err
 		}
 		o.Status, o.Orphan, o.CreatedAt, o.ExpiresAt = order.Status(status), orphan != 0, ms(created), ms(expires)
+		if hold.Valid {
+			o.HoldUntil = ms(hold.Int64)
+		}
 		found = append(found, o)
 	}
 	return found, rows.Err()

@@ -102,14 +102,16 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 // moveOne is the compare-and-set of one order on (state, version).
 func (l *Ledger) moveOne(ctx context.Context, tx *sql.Tx, o order.Order, c *order.Change, now int64) (order.Order, error) {
 	to, ok := order.Next(o.Status, c.Event)
-	if !ok || c.Version != 0 && c.Version != o.Version {
+	if !ok || c.Version != 0 && c.Version != o.Version || !c.NotBefore.IsZero() && c.NotBefore.Before(o.HoldUntil) {
 		return o, &order.StateError{Order: o, Event: c.Event}
 	}
 	next := o
 	next.Status, next.Version = to, o.Version+1
+	next.HoldUntil = time.Time{}
 	var hold any
 	if to == order.PreReserved {
-		hold = now + l.opt.Hold.Milliseconds()
+		next.HoldUntil = ms(now).Add(l.opt.Hold)
+		hold = next.HoldUntil.UnixMilli()
 	}
 	res, err := tx.ExecContext(ctx, `UPDATE trade_order SET status = ?, version = ?, cause = ?, changed_at = ?, hold_until = ?
 		WHERE order_sn = ? AND status = ? AND version = ?`, string(to), next.Version, c.Cause, now, hold, o.ID, string(o.Status), o.Version)
@@ -130,7 +132,7 @@ func (l *Ledger) tell(b *rowSet, o order.Order) {
 	case order.RolledBack:
 		b.effect(effect.Effect{Release: releaseOf(o)})
 	case order.PreReserved:
-		b.timer(o.ID, b.now+l.opt.Hold.Milliseconds())
+		b.timer(o.ID, o.HoldUntil.UnixMilli())
 	}
 }
 

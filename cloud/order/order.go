@@ -26,7 +26,8 @@ type Order struct {
 	Lines     []Line // merged and sorted by SKU
 	Orphan    bool   // settled by the sweep; its caller never heard yes
 	CreatedAt time.Time
-	ExpiresAt time.Time // when an unpaid hold ends; in MySQL, this is the truth
+	ExpiresAt time.Time // when the hold was to end, as first answered
+	HoldUntil time.Time // when the present hold ends; zero when there is none; in MySQL, this is the truth
 }
 
 // Line is one SKU of an order.

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"time"
 
 	"vendline/shared/wire"
 )
@@ -81,7 +82,10 @@ type Change struct {
 	Cause   string // why, for people: "timeout", "cancelled by shopper"
 	Version int64  // when not 0, the version the order must have
 	Run     Run    // RetryDeduct: the run that took the basket again
-	After   Order  // set on success
+	// NotBefore, when set, refuses the change with a *StateError while the hold
+	// lives: it is the clock that the order's end is compared with.
+	NotBefore time.Time
+	After     Order // set on success
 }
 
 // Fence rebuilds a cabinet's Redis stock from the ledger.

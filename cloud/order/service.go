@@ -1,0 +1,170 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"vendline/shared/wire"
+)
+
+// Service places orders and moves them through their states.
+type Service struct {
+	Ledger    Ledger
+	Catalogue Catalogue
+	Placer    Placer // NewFast or NewSync
+	Watcher   *Watcher
+	Clock     func() time.Time
+	Hold      time.Duration // how long an unpaid order keeps its stock
+	Log       *slog.Logger
+}
+
+// Placer takes a priced order from stock and makes it durable. It returns nil,
+// ErrExists (the id has an order already; nothing more was taken), a *Refusal,
+// or an error after which the outcome is unknown and the same id may be sent
+// again.
+type Placer interface {
+	Place(ctx context.Context, o Order, items []Item) error
+}
+
+// Place is the one way into the system, for phones and cabinets alike.
+//
+// Promise: a nil error means that the order, its lines and its outbox rows are
+// committed. The same request again, at any time, gets the same order as it was
+// first answered (replay true). The same id with other content is refused and
+// the first order stands. Dies anywhere: the caller asks again under the same
+// id; whatever the first attempt took is either used or given back, once.
+func (s *Service) Place(ctx context.Context, r Request) (o Order, replay bool, err error) {
+	o, items, err := s.draft(ctx, r)
+	if err != nil {
+		return Order{}, false, err
+	}
+	if mayBeOld(o.ID, s.Clock()) {
+		// Its marker may have expired, so MySQL is asked before stock is.
+		first, err := s.Ledger.Find(ctx, o.ID)
+		if err == nil {
+			return answer(first, o)
+		}
+		if !errors.Is(err, ErrUnknown) {
+			return Order{}, false, fmt.Errorf("place: %w", err)
+		}
+	}
+	switch err := s.Placer.Place(ctx, o, items); {
+	case err == nil:
+		return o, false, nil
+	case errors.Is(err, ErrExists):
+		first, err := s.Ledger.Find(ctx, o.ID)
+		if err != nil {
+			return Order{}, false, fmt.Errorf("place: find the first order: %w", err)
+		}
+		return answer(first, o)
+	default:
+		return Order{}, false, err
+	}
+}
+
+// draft prices a request. Nothing is taken or written yet.
+func (s *Service) draft(ctx context.Context, r Request) (Order, []Item, error) {
+	if !wire.ValidID(r.ID) {
+		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "id must be a lower-case UUID"}
+	}
+	if !wire.ValidCabinet(r.Cabinet) {
+		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "cabinet must be 1 to 32 letters, digits, '_' or '-'"}
+	}
+	if !wire.ValidUser(r.User) {
+		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "user must be 1 to 64 letters, digits, '.', '_', '@', ':' or '-'"}
+	}
+	lines, err := wire.Basket(r.Lines)
+	if err != nil {
+		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: err.Error()}
+	}
+	now := s.Clock().Truncate(time.Millisecond).UTC()
+	o := Order{ID: r.ID, Cabinet: r.Cabinet, User: r.User, Status: PreReserved, Version: 1, CreatedAt: now, ExpiresAt: now.Add(s.Hold), HoldUntil: now.Add(s.Hold)}
+	o.Lines = make([]Line, len(lines))
+	items := make([]Item, len(lines))
+	for i, l := range lines {
+		p, ok, err := s.Catalogue.Product(ctx, l.SKU)
+		if err != nil {
+			return Order{}, nil, fmt.Errorf("place: look %s up: %w", l.SKU, err)
+		}
+		if !ok {
+			return Order{}, nil, &Refusal{Code: wire.CodeSKUUnknown, Detail: "no product " + l.SKU + " is sold here"}
+		}
+		if o.Currency != "" && o.Currency != p.Currency {
+			return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "a basket has one currency; this one mixes " + o.Currency + " and " + p.Currency}
+		}
+		o.Currency = p.Currency
+		o.Amount += p.Price * int64(l.Qty)
+		o.Lines[i] = Line{SKU: l.SKU, Qty: l.Qty, Price: p.Price}
+		items[i] = Item{SKU: l.SKU, Qty: l.Qty, Limit: p.UserLimit}
+	}
+	return o, items, nil
+}
+
+// answer replays the first reply of an id: the order as it was accepted, which
+// is what its immutable fields say, whatever has become of it since.
+func answer(first, asked Order) (Order, bool, error) {
+	if !first.SameContent(asked) {
+		return Order{}, false, &Refusal{Code: wire.CodeIdempotencyConflict, Detail: "this id or key was used for another order, which stands"}
+	}
+	if first.Orphan {
+		return Order{}, false, &Refusal{Code: wire.CodeOrderReleased, Detail: "the first attempt was interrupted and its stock given back; order again under a new id or key"}
+	}
+	first.Status, first.Version, first.HoldUntil = PreReserved, 1, first.ExpiresAt
+	return first, true, nil
+}
+
+// Get returns an order as it stands, or ErrUnknown.
+func (s *Service) Get(ctx context.Context, id string) (Order, error) {
+	return s.Ledger.Find(ctx, id)
+}
+
+// Cancel ends an unpaid hold at the shopper's wish. Cancelling what is already
+// rolled back is no error; a paid order is a *StateError.
+func (s *Service) Cancel(ctx context.Context, id string) (Order, error) {
+	return s.move(ctx, Change{ID: id, Event: Timeout, Cause: "cancelled by shopper"}, RolledBack)
+}
+
+// Pay moves a hold to CONSUMED. The caller has checked the payment's signature,
+// amount and currency. Paying twice is no error; a rolled-back order is a
+// *StateError.
+func (s *Service) Pay(ctx context.Context, id string) (Order, error) {
+	return s.move(ctx, Change{ID: id, Event: PaySuccess, Cause: "paid"}, Consumed)
+}
+
+func (s *Service) move(ctx context.Context, c Change, done Status) (Order, error) {
+	err := s.Ledger.Transition(ctx, &c)
+	var refused *StateError
+	if errors.As(err, &refused) && refused.Order.Status == done {
+		return refused.Order, nil
+	}
+	return c.After, err
+}
+
+// Expire ends the holds among ids whose time is over, and says how many. Time is
+// the ledger's expires_at, never the hint that brought the ids here.
+func (s *Service) Expire(ctx context.Context, ids []string) (int, error) {
+	results := make(chan error, len(ids))
+	for _, id := range ids {
+		go func() {
+			results <- s.Ledger.Transition(ctx, &Change{ID: id, Event: Timeout, Cause: "timeout", NotBefore: s.Clock()})
+		}()
+	}
+	n := 0
+	var failed error
+	for range ids {
+		err := <-results
+		var refused *StateError
+		switch {
+		case err == nil:
+			n++
+		case errors.As(err, &refused), errors.Is(err, ErrUnknown):
+			// Paid, cancelled, or not due yet: nothing to do.
+		default:
+			failed = err
+		}
+	}
+	return n, failed
+}
