@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"vendline/cloud/effect"
-	"vendline/cloud/order"
 	"vendline/lua"
 )
 
@@ -13,10 +12,7 @@ import (
 // cabinet is fenced, a *order.Refusal when no retry can help (the id belongs to
 // something else), or says that the outcome is unknown: run it again under the
 // same id and version.
-type Result struct {
-	Run order.Run // the generation it ran under; a ticket if it is an adjust
-	Err error
-}
+type Result = effect.Result
 
 // Release gives holds back, once each, and answers in order. An effect that an
 // equal or newer version of its order overtook changes nothing and succeeds.

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"vendline/cloud/statement"
 	"vendline/lua"
 )
 
 // Settled says that the ledger's deduct log knows an order at a version.
-type Settled struct {
-	Cabinet string
-	ID      string
-	Version int64
-}
+type Settled = statement.Settled
 
 // Settle takes orders off the list that the orphan sweep reads, in one
 // pipeline with one call per cabinet. A fenced cabinet is passed over: its

@@ -7,7 +7,9 @@ package effect
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	"vendline/cloud/order"
 	"vendline/shared/wire"
 )
 
@@ -38,6 +40,31 @@ type Adjust struct {
 type Delta struct {
 	SKU   string `json:"sku"`
 	Units int64  `json:"units"`
+}
+
+// Result is what became of one effect on Redis. Err is order.ErrNotLoaded while
+// the cabinet is fenced; any other says that the outcome is unknown.
+type Result struct {
+	Run order.Run // the generation it ran under; a ticket if it is an adjust
+	Err error
+}
+
+// Ran is the run under which Redis carried out one effect of a row.
+type Ran struct {
+	Cabinet string
+	ID      string // the order or fact
+	Run     order.Run
+}
+
+// StaleError says that some of a row's effects do not count: their cabinets
+// must be rebuilt, and the row carried out again under the same ids.
+type StaleError struct {
+	Cabinets []string
+	Doubled  []Ran // … because their ticket was drawn twice: draw the fence first
+}
+
+func (e *StaleError) Error() string {
+	return "effect: ran under a stale generation at " + strings.Join(e.Cabinets, ", ")
 }
 
 // Cabinet names whose stock the effect changes.

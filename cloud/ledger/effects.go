@@ -5,28 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
+	"vendline/cloud/effect"
 	"vendline/cloud/order"
 )
-
-// EffectRun is the run under which Redis carried out one effect of a row.
-type EffectRun struct {
-	Cabinet string
-	ID      string // the order or fact
-	Run     order.Run
-}
-
-// StaleError says that some of a row's effects do not count: their cabinets
-// must be rebuilt, and the row carried out again under the same ids.
-type StaleError struct {
-	Cabinets []string
-	Doubled  []EffectRun // … because their ticket was drawn twice: draw the fence
-}
-
-func (e *StaleError) Error() string {
-	return "ledger: effects ran under a stale generation at " + strings.Join(e.Cabinets, ", ")
-}
 
 // FinishEffects makes a row's effects on Redis count and deletes the row, in one
 // transaction that holds the cabinets' generations still.
@@ -34,10 +16,10 @@ func (e *StaleError) Error() string {
 // Dies before the commit: the row stays, the effects run again and change
 // nothing, because the scripts know their ids and versions. A rebuild that wins
 // the race loads what the orders and facts say, and "done" for this row's facts.
-func (l *Ledger) FinishEffects(ctx context.Context, row string, runs []EffectRun) error {
-	var stale *StaleError
+func (l *Ledger) FinishEffects(ctx context.Context, row string, runs []effect.Ran) error {
+	var stale *effect.StaleError
 	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
-		stale = &StaleError{}
+		stale = &effect.StaleError{}
 		cabinets := map[string]struct{}{}
 		for _, r := range runs {
 			cabinets[r.Cabinet] = struct{}{}

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"vendline/cloud/effect"
@@ -14,8 +13,7 @@ import (
 )
 
 // SettleOrphan decides, in MySQL and first, about an id that Redis still counts
-// as deducted though no placement of it can be alive any more. known is true
-// when the deduct log already knows the hold and Redis only missed to hear it.
+// as deducted though no placement of it can be alive any more.
 //
 //   - No order: it is inserted as ROLLBACKED, so that the late insert fails.
 //   - A retry that died: the order's version is raised, so that the late
@@ -25,10 +23,10 @@ import (
 //
 // The release reaches Redis through the outbox. order.ErrStale and ErrDoubled
 // mean that Redis itself is in doubt.
-func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (known bool, err error) {
+func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (outcome orphan.Outcome, err error) {
 	var rows []outbox.Row
 	err = l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
-		rows, known = nil, false
+		rows, outcome = nil, orphan.Settled
 		current, err := l.generations(ctx, tx, map[string]struct{}{h.Cabinet: {}})
 		if err != nil {
 			return err
@@ -50,7 +48,7 @@ func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (known bool, e
 		case h.Version > found[0].Version && found[0].Status == order.RolledBack:
 			err = l.outrun(ctx, tx, b, found[0].Order, h)
 		default:
-			known, err = l.isKnown(ctx, tx, found[0].Order)
+			outcome, err = l.standing(ctx, tx, found[0].Order)
 			return err
 		}
 		if err != nil {
@@ -60,10 +58,10 @@ func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (known bool, e
 		return l.insertMsgs(ctx, tx, rows)
 	})
 	if err != nil {
-		return false, fmt.Errorf("ledger: settle orphan %s: %w", h.ID, err)
+		return orphan.Standing, fmt.Errorf("ledger: settle orphan %s: %w", h.ID, err)
 	}
 	l.opt.Feed(rows)
-	return known, nil
+	return outcome, nil
 }
 
 func (l *Ledger) insertOrphan(ctx context.Context, tx *sql.Tx, b *rowSet, h orphan.Hold) error {
@@ -115,13 +113,16 @@ func releaseHold(h orphan.Hold, version int64) *effect.Release {
 	return &effect.Release{ID: h.ID, Cabinet: h.Cabinet, User: h.User, Version: version, Lines: append([]wire.Line(nil), h.Lines...)}
 }
 
-// isKnown reports whether the deduct log knows all lines of o at its version.
-func (l *Ledger) isKnown(ctx context.Context, tx *sql.Tx, o order.Order) (bool, error) {
+// standing tells whether the deduct log knows all lines of o at its version.
+func (l *Ledger) standing(ctx context.Context, tx *sql.Tx, o order.Order) (orphan.Outcome, error) {
 	var v sql.NullInt64
 	err := tx.QueryRowContext(ctx, `SELECT MIN(COALESCE(g.version, 0)) FROM trade_order_line l
 		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.order_sn AND g.sku_id = l.sku_id WHERE l.order_sn = ?`, o.ID).Scan(&v)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return false, fmt.Errorf("read deduct log: %w", err)
+	if err != nil {
+		return orphan.Standing, fmt.Errorf("read deduct log: %w", err)
 	}
-	return v.Int64 >= o.Version, nil
+	if v.Int64 >= o.Version {
+		return orphan.Known, nil
+	}
+	return orphan.Standing, nil
 }

@@ -20,3 +20,13 @@ type Hold struct {
 	Lines   []wire.Line
 	At      int64 // when it was deducted, Unix ms by the service's clock
 }
+
+// Outcome is what became of a hold that was looked at.
+type Outcome int
+
+// Outcomes.
+const (
+	Standing Outcome = iota // its order stands; the deduct log is still to hear of it
+	Known                   // the deduct log has it; Redis only missed to hear so
+	Settled                 // no placement finished it; it is given back
+)

@@ -68,6 +68,13 @@ func (s Statement) Check() error {
 	return nil
 }
 
+// Settled says that the deduct log knows an order at a version, in all its lines.
+type Settled struct {
+	Cabinet string
+	ID      string
+	Version int64
+}
+
 // Message carries the statements of a whole commit group for one shard, and
 // names the outbox row they stay in until they are applied.
 type Message struct {

@@ -1,0 +1,104 @@
+package orphan
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"vendline/cloud/order"
+	"vendline/cloud/statement"
+)
+
+// Stock lists the holds that Redis waits to hear about.
+type Stock interface {
+	Held(ctx context.Context, cabinet string, olderThan time.Duration) ([]Hold, error)
+	Settle(ctx context.Context, known []statement.Settled) error
+}
+
+// Ledger decides about a hold.
+type Ledger interface {
+	Cabinets(ctx context.Context) ([]string, error)
+	SettleOrphan(ctx context.Context, h Hold) (Outcome, error)
+}
+
+// Sweeper settles orphans.
+type Sweeper struct {
+	Stock  Stock
+	Ledger Ledger
+	Fence  order.Fence
+	Grace  time.Duration // older than any placement that may still be alive; 0 means 30 s
+	Every  time.Duration // 0 means 10 s
+	Log    *slog.Logger
+}
+
+// Run sweeps until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) {
+	every := s.Every
+	if every <= 0 {
+		every = 10 * time.Second
+	}
+	for {
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+			return
+		}
+		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("orphan sweep failed; the next one goes on", "error", err)
+		}
+	}
+}
+
+// Sweep looks at every cabinet once.
+func (s *Sweeper) Sweep(ctx context.Context) error {
+	cabinets, err := s.Ledger.Cabinets(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range cabinets {
+		if err := s.Cabinet(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cabinet settles the orphans of one cabinet: in MySQL first, then, through the
+// outbox, in Redis.
+func (s *Sweeper) Cabinet(ctx context.Context, cabinet string) error {
+	grace := s.Grace
+	if grace <= 0 {
+		grace = 30 * time.Second
+	}
+	holds, err := s.Stock.Held(ctx, cabinet, grace)
+	if errors.Is(err, order.ErrNotLoaded) {
+		return nil // nothing is held in a stock that is not loaded
+	}
+	if err != nil {
+		return err
+	}
+	var known []statement.Settled
+	for _, h := range holds {
+		outcome, err := s.Ledger.SettleOrphan(ctx, h)
+		switch {
+		case errors.Is(err, order.ErrDoubled):
+			if err := s.Fence.Draw(ctx, cabinet, h.Run.Generation); err != nil {
+				return err
+			}
+			return s.Fence.Rebuild(ctx, cabinet)
+		case errors.Is(err, order.ErrStale):
+			return s.Fence.Rebuild(ctx, cabinet)
+		case err != nil:
+			return err
+		case outcome == Known:
+			known = append(known, statement.Settled{Cabinet: cabinet, ID: h.ID, Version: h.Version})
+		case outcome == Settled:
+			s.Log.Info("hold settled that no placement finished", "cabinet", cabinet, "id", h.ID)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return s.Stock.Settle(ctx, known)
+}

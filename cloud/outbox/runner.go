@@ -1,0 +1,137 @@
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Carrier carries rows out and removes those that are done with. An error says
+// that some are not; they are tried again.
+type Carrier func(ctx context.Context, rows []Row) error
+
+// Runner carries rows of one kind: at once from memory as commits hand them
+// over (Feed), and, when Poll is set, any row whose lease is over.
+type Runner struct {
+	Kind    Kind
+	Store   Store
+	Carry   Carrier
+	Lease   time.Duration // first lease of a claimed row; doubles with each claim, up to 10 min
+	Workers int           // carriers at once; 0 means 1
+	Batch   int           // most rows of one carry; 0 means 64
+	Poll    time.Duration // how often to look for leftover rows; 0 means never
+	Log     *slog.Logger
+
+	once sync.Once
+	feed chan Row
+}
+
+func (r *Runner) init() {
+	r.once.Do(func() {
+		if r.Workers <= 0 {
+			r.Workers = 1
+		}
+		if r.Batch <= 0 {
+			r.Batch = 64
+		}
+		r.feed = make(chan Row, 4096)
+	})
+}
+
+// Feed takes a row that was just committed. It never blocks: a row that finds
+// no room stays in the table for the poll.
+func (r *Runner) Feed(row Row) {
+	r.init()
+	select {
+	case r.feed <- row:
+	default:
+	}
+}
+
+// Run carries rows until ctx ends. A row under way then is left to its lease.
+func (r *Runner) Run(ctx context.Context) {
+	r.init()
+	var wg sync.WaitGroup
+	for range r.Workers {
+		wg.Go(func() { r.fromMemory(ctx) })
+	}
+	if r.Poll > 0 {
+		wg.Go(func() { r.fromTable(ctx) })
+	}
+	wg.Wait()
+}
+
+func (r *Runner) fromMemory(ctx context.Context) {
+	for {
+		rows := make([]Row, 0, 8)
+		select {
+		case row := <-r.feed:
+			rows = append(rows, row)
+		case <-ctx.Done():
+			return
+		}
+	more:
+		for len(rows) < r.Batch {
+			select {
+			case row := <-r.feed:
+				rows = append(rows, row)
+			default:
+				break more
+			}
+		}
+		r.carry(ctx, rows)
+	}
+}
+
+// carry tries a few times; then the rows are left to the poll.
+func (r *Runner) carry(ctx context.Context, rows []Row) {
+	wait := 50 * time.Millisecond
+	for try := 1; ; try++ {
+		err := r.Carry(ctx, rows)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if try == 5 {
+			r.Log.Warn("outbox rows left for the poll", "kind", r.Kind, "rows", len(rows), "error", err)
+			return
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+		wait *= 3
+	}
+}
+
+func (r *Runner) fromTable(ctx context.Context) {
+	for {
+		rows, err := r.Store.Claim(ctx, r.Kind, r.Batch, r.lease)
+		if err == nil && len(rows) > 0 {
+			err = r.Carry(ctx, rows)
+		}
+		if err != nil && ctx.Err() == nil {
+			r.Log.Warn("outbox poll failed", "kind", r.Kind, "error", err)
+		}
+		if err == nil && len(rows) == r.Batch {
+			continue
+		}
+		if !sleep(ctx, r.Poll) {
+			return
+		}
+	}
+}
+
+func (r *Runner) lease(attempts int) time.Duration {
+	return min(r.Lease<<min(max(attempts, 0), 12), 10*time.Minute)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
