@@ -21,7 +21,11 @@ func processGroup(outlive bool) *syscall.SysProcAttr {
 }
 
 // signalGroup signals the process group led by pid; a group that is gone is no error.
-func signalGroup(pid int, sig syscall.Signal) error {
+func signalGroup(pid int, to os.Signal) error {
+	sig, ok := to.(syscall.Signal)
+	if !ok {
+		return fmt.Errorf("stack: %v is no signal of this system", to)
+	}
 	if pid <= 1 {
 		return fmt.Errorf("stack: refuse to signal process group %d", pid)
 	}

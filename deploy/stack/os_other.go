@@ -4,6 +4,7 @@ package stack
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -12,6 +13,7 @@ import (
 var errNotLinux = errors.New("stack: the real servers are started on Linux only: here, use `docker compose -f deploy/compose.yaml up`, or the embedded mode")
 
 func processGroup(bool) *syscall.SysProcAttr { return nil }
+func signalGroup(int, os.Signal) error       { return errNotLinux }
 func pauseGroup(int) error                   { return errNotLinux }
 func resumeGroup(int) error                  { return errNotLinux }
 func killGroup(int) error                    { return errNotLinux }

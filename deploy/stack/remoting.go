@@ -20,6 +20,7 @@ const (
 	codeCreateTopic   = 17
 	codeRouteOfTopic  = 105
 	codeClusterInfo   = 106
+	codeBrokerConfig  = 25 // update the broker's settings
 	codeNamesrvConfig = 319
 
 	codeSuccess = 0
@@ -36,7 +37,7 @@ type remotingHeader struct {
 }
 
 // remoting sends one request and returns the body of its successful response.
-func remoting(ctx context.Context, addr string, code int, fields map[string]string) ([]byte, error) {
+func remoting(ctx context.Context, addr string, code int, fields map[string]string, body string) ([]byte, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -54,9 +55,10 @@ func remoting(ctx context.Context, addr string, code int, fields map[string]stri
 		return nil, err
 	}
 	// Total length, header length (whose high byte 0 means JSON), header, body.
-	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)))
+	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)+len(body)))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(len(header)))
-	if _, err := conn.Write(append(frame, header...)); err != nil {
+	frame = append(append(frame, header...), body...)
+	if _, err := conn.Write(frame); err != nil {
 		return nil, err
 	}
 	return remotingResponse(conn)
@@ -89,7 +91,7 @@ func remotingResponse(r io.Reader) ([]byte, error) {
 // namesrvAnswers asks the name server for its settings, which name its home,
 // so that somebody else's at the same port is not taken for ours.
 func namesrvAnswers(ctx context.Context, addr, home string) error {
-	config, err := remoting(ctx, addr, codeNamesrvConfig, nil)
+	config, err := remoting(ctx, addr, codeNamesrvConfig, nil, "")
 	if err != nil {
 		return err
 	}
@@ -99,21 +101,31 @@ func namesrvAnswers(ctx context.Context, addr, home string) error {
 	return nil
 }
 
-// brokerRegistered asks the name server whether it knows the broker.
-func brokerRegistered(ctx context.Context, namesrv, name, addr string) error {
-	info, err := remoting(ctx, namesrv, codeClusterInfo, nil)
-	if err != nil {
-		return err
-	}
-	if !bytes.Contains(info, []byte(name)) || !bytes.Contains(info, []byte(addr)) {
-		return errors.New("the broker is not registered at the name server")
-	}
-	// A killed broker stays registered for a while: it must answer itself, too.
+// brokerReady asks the broker whether it is there, and the name server whether it knows it.
+func brokerReady(ctx context.Context, namesrv, name, addr string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
-	return conn.Close()
+	conn.Close()
+	info, err := remoting(ctx, namesrv, codeClusterInfo, nil, "")
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(info, []byte(name)) && bytes.Contains(info, []byte(addr)) {
+		return nil
+	}
+	// A broker may miss its first registration, when it has not yet found out
+	// that the name server is there, and tries again only after 10 s. Told its
+	// own permission (read and write), it registers at once.
+	if _, err := remoting(ctx, addr, codeBrokerConfig, nil, "brokerPermission=6\n"); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(200 * time.Millisecond):
+	}
+	return errors.New("the broker is not registered at the name server")
 }
 
 // CreateTopic creates a topic, or sets its number of queues, and returns once
@@ -124,7 +136,7 @@ func (d *Description) CreateTopic(ctx context.Context, topic string, queues int)
 	_, err := remoting(ctx, d.RocketMQBroker, codeCreateTopic, map[string]string{
 		"topic": topic, "defaultTopic": "TBW102", "readQueueNums": n, "writeQueueNums": n,
 		"perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
-	})
+	}, "")
 	if err != nil {
 		return fmt.Errorf("stack: create topic %s: %w", topic, err)
 	}
@@ -132,7 +144,7 @@ func (d *Description) CreateTopic(ctx context.Context, topic string, queues int)
 	defer cancel()
 	namesrv := d.RocketMQ[len("http://"):]
 	for {
-		_, err := remoting(ctx, namesrv, codeRouteOfTopic, map[string]string{"topic": topic})
+		_, err := remoting(ctx, namesrv, codeRouteOfTopic, map[string]string{"topic": topic}, "")
 		if err == nil {
 			return nil
 		}

@@ -89,7 +89,7 @@ func (s *Stack) rocketMQ(lib string, namesrv, broker int) error {
 		// offsets were written within the last second.
 		Grace: 5 * time.Second,
 		Ready: func(ctx context.Context) error {
-			return brokerRegistered(ctx, address(namesrv), name, address(broker))
+			return brokerReady(ctx, address(namesrv), name, address(broker))
 		},
 	})
 	return err

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
-	"strings"
 	"sync"
 	"time"
 )
@@ -182,83 +178,4 @@ func (s *Server) end(run *incarnation, send func(pid int) error, grace time.Dura
 	}
 	<-run.done
 	return nil
-}
-
-// launch starts the program with its output appended to its log.
-func (s *Server) launch() (*incarnation, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.run != nil {
-		select {
-		case <-s.run.done:
-		default:
-			return nil, fmt.Errorf("stack: %s already runs, pid %d", s.process.Name, s.run.pid)
-		}
-	}
-	logFile, err := os.OpenFile(s.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("stack: log of %s: %w", s.process.Name, err)
-	}
-	defer logFile.Close()
-	size, err := logFile.Seek(0, 2)
-	if err != nil {
-		return nil, fmt.Errorf("stack: log of %s: %w", s.process.Name, err)
-	}
-	cmd := exec.Command(s.process.Program, s.process.Args...)
-	cmd.Dir = s.process.Dir
-	cmd.Env = append(os.Environ(), s.process.Env...)
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	cmd.SysProcAttr = processGroup(s.outlive)
-
-	run := &incarnation{logFrom: size, done: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		// The kernel kills the child with the thread that started it, so this
-		// thread waits for it and does nothing else. It is never unlocked: it
-		// ends with the goroutine.
-		runtime.LockOSThread()
-		err := cmd.Start()
-		if err == nil {
-			run.pid = cmd.Process.Pid
-		}
-		started <- err
-		if err == nil {
-			run.err = cmd.Wait()
-			close(run.done)
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("stack: start %s: %w", s.process.Name, err)
-	}
-	s.run = run
-	if err := s.record(s.recordOf(run)); err != nil {
-		killErr := killGroup(run.pid)
-		<-run.done
-		return nil, errors.Join(fmt.Errorf("stack: record %s: %w", s.process.Name, err), killErr)
-	}
-	return run, nil
-}
-
-// recordOf describes a run for stack.json.
-func (s *Server) recordOf(run *incarnation) Record {
-	_, started, _ := identity(run.pid)
-	return Record{
-		Name: s.process.Name, Addr: s.process.Addr, PID: run.pid, Started: started,
-		Args: append([]string{s.process.Program}, s.process.Args...),
-		Log:  s.logPath, Extra: s.extra, GraceSeconds: s.process.grace().Seconds(),
-	}
-}
-
-// died explains an exit that nobody asked for.
-func (s *Server) died(run *incarnation) error {
-	err := fmt.Errorf("stack: %s ended at once: %v%s", s.process.Name, run.err, s.tail(run))
-	if strings.Contains(strings.ToLower(string(logSince(s.logPath, run.logFrom))), "already in use") {
-		return fmt.Errorf("%w (%s): %w", errPortTaken, s.process.Addr, err)
-	}
-	return err
-}
-
-// tail quotes the last lines that this run wrote.
-func (s *Server) tail(run *incarnation) string {
-	return fmt.Sprintf("\n  the end of %s:\n%s", s.logPath, lastLines(logSince(s.logPath, run.logFrom), 15))
 }

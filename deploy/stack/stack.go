@@ -25,6 +25,9 @@ type Stack struct {
 	extra []*Server
 }
 
+// logFolder, within a stack's folder, has one log per process.
+const logFolder = "log"
+
 // ErrRunning says that a stack already runs in that folder.
 var ErrRunning = errors.New("stack: already running")
 
@@ -38,7 +41,7 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	if err := requirePrograms(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(o.Dir, "log"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(o.Dir, logFolder), 0o700); err != nil {
 		return nil, fmt.Errorf("stack: folder: %w", err)
 	}
 	if err := claim(o.Dir); err != nil {
@@ -66,7 +69,7 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	start(o.Mosquitto, "mosquitto", s.startMosquitto, &s.Mosquitto)
 	start(o.RocketMQ, "rocketmq", s.startRocketMQ, &s.Namesrv, &s.Broker)
 	if err := starts.Wait(); err != nil {
-		return nil, errors.Join(err, s.killAll())
+		return nil, errors.Join(err, s.Kill())
 	}
 	return s, nil
 }
@@ -117,7 +120,7 @@ func (s *Stack) server(p Process) (*Server, error) {
 	}
 	return &Server{
 		process: p,
-		logPath: filepath.Join(s.Dir, "log", p.Name+".log"),
+		logPath: filepath.Join(s.Dir, logFolder, p.Name+".log"),
 		outlive: s.options.Outlive,
 		record:  func(r Record) error { return edit(s.Dir, func(d *Description) error { d.put(r); return nil }) },
 	}, nil
@@ -149,33 +152,4 @@ func (s *Stack) AddCabinets(ctx context.Context, ids ...string) (map[string]stri
 		return nil, err
 	}
 	return d.AddCabinets(ctx, ids...)
-}
-
-// Stop ends everything in good order, the last added first, the servers last
-// and together. The data stays for the next Start in the same folder.
-func (s *Stack) Stop() error {
-	var errs []error
-	s.mu.Lock()
-	extra := s.extra
-	s.mu.Unlock()
-	for i := len(extra) - 1; i >= 0; i-- {
-		errs = append(errs, extra[i].Stop())
-	}
-	return errors.Join(append(errs, s.every((*Server).Stop))...)
-}
-
-// Discard kills everything and removes the folder, logs included.
-func (s *Stack) Discard() error {
-	return errors.Join(s.killAll(), os.RemoveAll(s.Dir))
-}
-
-func (s *Stack) killAll() error { return s.every((*Server).Kill) }
-
-// every does the same to all servers at once.
-func (s *Stack) every(do func(*Server) error) error {
-	var all errgroup.Group
-	for _, server := range s.Servers() {
-		all.Go(func() error { return do(server) })
-	}
-	return all.Wait()
 }
