@@ -19,7 +19,7 @@ var ErrClosed = errors.New("group: closed")
 
 // Trip carries out a group of items and returns one error per item, in order.
 // A nil slice means that every item succeeded. ctx is the group's own: it ends
-// with Close, not with any single caller, since others share the trip.
+// after Close, not with any single caller, since others share the trip.
 type Trip[T any] func(ctx context.Context, items []*T) []error
 
 // Options bound a group.
@@ -28,6 +28,7 @@ type Options struct {
 	Workers int           // trips under way at once; 0 means 1
 	Linger  time.Duration // how long a lone item waits for company; 0 means not at all
 	Queue   int           // callers that may wait before Do blocks; 0 means 4×Max
+	Grace   time.Duration // how long Close lets trips go on before their context ends; 0 means 10 s
 }
 
 // Group is a set of workers that carry items handed to Do. Safe for concurrent use.
@@ -58,6 +59,9 @@ func New[T any](opt Options, trip Trip[T]) *Group[T] {
 	}
 	if opt.Queue <= 0 {
 		opt.Queue = 4 * opt.Max
+	}
+	if opt.Grace <= 0 {
+		opt.Grace = 10 * time.Second
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group[T]{trip: trip, opt: opt, in: make(chan *ticket[T], opt.Queue), ctx: ctx, cancel: cancel, closing: make(chan struct{})}
@@ -102,11 +106,14 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 	}
 }
 
-// Close refuses new items, carries out those already waiting, and stops.
+// Close refuses new items, carries out those already waiting, and stops. Trips
+// that are still under way after the grace see their context end.
 func (g *Group[T]) Close() {
 	g.once.Do(func() {
 		close(g.closing)
+		late := time.AfterFunc(g.opt.Grace, g.cancel)
 		g.done.Wait()
+		late.Stop()
 		g.cancel()
 	})
 }
