@@ -79,7 +79,7 @@ func (l *Ledger) applySplit(ctx context.Context, m statement.Message) (Applied, 
 		}
 		var rows []outbox.Row
 		for _, h := range halves {
-			rows = append(rows, l.stockRow(h, created, l.now()+stockLease.Milliseconds()))
+			rows = append(rows, l.stockRow(h, created, l.now()+StockLease.Milliseconds()))
 		}
 		if err := l.insertMsgs(ctx, tx, rows); err != nil {
 			return err

@@ -14,8 +14,8 @@ import (
 
 // Leases: how long a row written by a living process is left to that process.
 const (
-	stockLease = 20 * time.Second // stock rows stay until applied; then they are sent again
-	quickLease = 5 * time.Second  // rows that go as soon as they are carried out
+	StockLease = 20 * time.Second // stock rows stay until applied; then they are sent again
+	QuickLease = 5 * time.Second  // rows that go as soon as they are carried out
 )
 
 // Place commits an order with everyone who comes at the same time.

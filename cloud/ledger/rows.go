@@ -92,15 +92,15 @@ func (b *rowSet) rows() []outbox.Row {
 		for len(sts) > 0 {
 			n := min(len(sts), maxStatements)
 			part := sts[:n]
-			add(outbox.KindStock, shard, stockLease, func(id string) []byte { return statement.Message{Row: id, Statements: part}.Encode() })
+			add(outbox.KindStock, shard, StockLease, func(id string) []byte { return statement.Message{Row: id, Statements: part}.Encode() })
 			sts = sts[n:]
 		}
 	}
 	for shard, es := range b.redis {
-		add(outbox.KindRedis, shard, quickLease, func(string) []byte { return effect.Encode(es) })
+		add(outbox.KindRedis, shard, QuickLease, func(string) []byte { return effect.Encode(es) })
 	}
 	if len(b.timers.IDs) > 0 {
-		add(outbox.KindTimer, 0, quickLease, func(string) []byte { return encode(b.timers) })
+		add(outbox.KindTimer, 0, QuickLease, func(string) []byte { return encode(b.timers) })
 	}
 	return out
 }
