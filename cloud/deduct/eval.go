@@ -30,25 +30,15 @@ func evalsha(args []any, s *lua.Script, keys int) []any {
 }
 
 // run sends calls in one pipeline and fills in each one's reply or error. A
-// Redis that lost its scripts (a failover, SCRIPT FLUSH) is given them again,
-// and just the calls it did not know are sent again: those have not run.
+// Redis that lost its scripts (a failover, SCRIPT FLUSH) gets just the calls it
+// did not know again, this time with their source: those have not run.
 func (s *Stock) run(ctx context.Context, calls []*call) {
 	lost := s.send(ctx, calls)
 	if len(lost) == 0 {
 		return
 	}
-	loaded := make(map[string]bool)
 	for _, c := range lost {
-		if loaded[c.script.SHA] {
-			continue
-		}
-		if err := s.rdb.ScriptLoad(ctx, c.script.Source).Err(); err != nil {
-			for _, c := range lost {
-				c.err = fmt.Errorf("load script %s: %w", c.script.Name, err)
-			}
-			return
-		}
-		loaded[c.script.SHA] = true
+		c.args = append([]any{"eval", c.script.Source}, c.args[2:]...)
 	}
 	s.send(ctx, lost)
 }
