@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"testing"
 
 	"vendline/cloud/order"
 	"vendline/shared/wire"
@@ -30,7 +29,7 @@ func deducts() []Promise {
 	}
 }
 
-func wholeBasket(t testing.TB, f *Fixture) {
+func wholeBasket(t T, f *Fixture) {
 	generation := f.load(units{"cola": 5, "water": 3})
 	got := f.take("o1", 1, item("cola", 2), item("water", 3))
 	if want := (order.Taken{Run: order.Run{Generation: generation, Ticket: 1}}); got != want {
@@ -39,7 +38,7 @@ func wholeBasket(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 3, "water": 0})
 }
 
-func shortBasket(t testing.TB, f *Fixture) {
+func shortBasket(t T, f *Fixture) {
 	f.load(units{"cola": 1, "tea": 9, "water": -2})
 	no := f.refuse(wire.CodeStockShort, f.basket("o1", 1, item("cola", 2), item("tea", 1), item("water", 1)))
 	if want := []wire.Shortage{{SKU: "cola", Want: 2, Have: 1}, {SKU: "water", Want: 1, Have: 0}}; !slices.Equal(no.Short, want) {
@@ -47,7 +46,7 @@ func shortBasket(t testing.TB, f *Fixture) {
 	}
 }
 
-func unmergedBasket(t testing.TB, f *Fixture) {
+func unmergedBasket(t T, f *Fixture) {
 	f.load(units{"cola": 3})
 	no := f.refuse(wire.CodeStockShort, f.basket("o1", 1, item("cola", 2), item("cola", 2)))
 	if want := []wire.Shortage{{SKU: "cola", Want: 4, Have: 3}}; !slices.Equal(no.Short, want) {
@@ -59,7 +58,7 @@ func unmergedBasket(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 3})
 }
 
-func unknownSKU(t testing.TB, f *Fixture) {
+func unknownSKU(t T, f *Fixture) {
 	f.load(units{"cola": 3})
 	no := f.refuse(wire.CodeSKUUnknown, f.basket("o1", 1, item("cola", 1), item("tea", 1)))
 	if want := "tea is not sold by this cabinet"; no.Detail != want {
@@ -67,14 +66,14 @@ func unknownSKU(t testing.TB, f *Fixture) {
 	}
 }
 
-func reservedFields(_ testing.TB, f *Fixture) {
+func reservedFields(_ T, f *Fixture) {
 	f.load(units{"cola": 3})
 	for _, field := range []string{"#mut", "#ticket", "#gen"} {
 		f.refuse(wire.CodeSKUUnknown, f.basket("o1", 1, item(field, 1)))
 	}
 }
 
-func outOfBounds(t testing.TB, f *Fixture) {
+func outOfBounds(t T, f *Fixture) {
 	f.load(units{"cola": math.MaxInt32})
 	f.refuse(wire.CodeInvalidRequest, f.basket("o1", 1))
 	for _, qty := range []int{0, -1, -5, 1000, math.MaxInt32, math.MaxInt, math.MinInt} {
@@ -91,7 +90,7 @@ func outOfBounds(t testing.TB, f *Fixture) {
 	f.take("o1", 1, item("cola", 999))
 }
 
-func lastUnitRetry(t testing.TB, f *Fixture) {
+func lastUnitRetry(t T, f *Fixture) {
 	f.load(units{"cola": 1})
 	first := f.take("o1", 1, item("cola", 1))
 	f.refuse(wire.CodeStockShort, f.basket("o2", 1, item("cola", 1)))
@@ -103,7 +102,7 @@ func lastUnitRetry(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 0})
 }
 
-func otherContent(_ testing.TB, f *Fixture) {
+func otherContent(_ T, f *Fixture) {
 	f.load(units{"cola": 5, "water": 5})
 	f.take("o1", 1, item("cola", 1))
 	for _, version := range []int64{1, 2} {
@@ -118,7 +117,7 @@ func otherContent(_ testing.TB, f *Fixture) {
 	f.left(units{"cola": 4, "water": 5})
 }
 
-func refusalThenYes(t testing.TB, f *Fixture) {
+func refusalThenYes(t T, f *Fixture) {
 	f.load(units{"cola": 1})
 	f.refuse(wire.CodeStockShort, f.basket("o1", 1, item("cola", 2)))
 	if got := f.take("o1", 1, item("cola", 1)); got.Seen || got.Ticket != 1 {
@@ -126,7 +125,7 @@ func refusalThenYes(t testing.TB, f *Fixture) {
 	}
 }
 
-func retryAfterRelease(t testing.TB, f *Fixture) {
+func retryAfterRelease(t T, f *Fixture) {
 	f.load(units{"cola": 2})
 	f.take("o1", 1, item("cola", 2))
 	f.release("o1", 2, wire.Line{SKU: "cola", Qty: 2})
@@ -136,7 +135,7 @@ func retryAfterRelease(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 0})
 }
 
-func tickets(t testing.TB, f *Fixture) {
+func tickets(t T, f *Fixture) {
 	for range 3 {
 		f.load(units{"cola": 100})
 		for want := range int64(20) {
@@ -147,7 +146,7 @@ func tickets(t testing.TB, f *Fixture) {
 	}
 }
 
-func notLoaded(t testing.TB, f *Fixture) {
+func notLoaded(t T, f *Fixture) {
 	_, err := f.Stock.Deduct(t.Context(), f.basket("o1", 1, item("cola", 1)))
 	if !errors.Is(err, order.ErrNotLoaded) {
 		t.Errorf("got %v, want ErrNotLoaded", err)
@@ -157,7 +156,7 @@ func notLoaded(t testing.TB, f *Fixture) {
 	}
 }
 
-func anyUser(t testing.TB, f *Fixture) {
+func anyUser(t T, f *Fixture) {
 	f.load(units{"cola": 9})
 	for i, user := range []string{"", "a|b|c", "held|1", "x,y", "名前", "a\nb"} {
 		b := f.basket(fmt.Sprint("o", i), 1, atMost(5, "cola", 1))

@@ -3,7 +3,6 @@ package deducttest
 import (
 	"errors"
 	"fmt"
-	"testing"
 
 	"vendline/cloud/deduct"
 	"vendline/cloud/effect"
@@ -23,7 +22,7 @@ func facts() []Promise {
 	}
 }
 
-func adjustTwice(t testing.TB, f *Fixture) {
+func adjustTwice(t T, f *Fixture) {
 	generation := f.load(units{"cola": 5})
 	deltas := []effect.Delta{{SKU: "cola", Units: 10}, {SKU: "new.one", Units: 3}}
 	want := order.Run{Generation: generation, Ticket: 1}
@@ -36,7 +35,7 @@ func adjustTwice(t testing.TB, f *Fixture) {
 	f.take("o1", 1, item("new.one", 3))
 }
 
-func adjustBelowZero(_ testing.TB, f *Fixture) {
+func adjustBelowZero(_ T, f *Fixture) {
 	f.load(units{"cola": 1})
 	f.adjust("f1", effect.Delta{SKU: "cola", Units: -3})
 	f.left(units{"cola": -2})
@@ -45,7 +44,7 @@ func adjustBelowZero(_ testing.TB, f *Fixture) {
 	f.take("o1", 1, item("cola", 1))
 }
 
-func adjustLoaded(t testing.TB, f *Fixture) {
+func adjustLoaded(t T, f *Fixture) {
 	f.loadSnapshot(&fence.Snapshot{Sellable: units{"cola": 15}, Done: []string{"f1"}})
 	if got := f.adjust("f1", effect.Delta{SKU: "cola", Units: 10}); got.Ticket != 0 {
 		t.Errorf("drew ticket %d", got.Ticket)
@@ -56,7 +55,7 @@ func adjustLoaded(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 15})
 }
 
-func adjustMalformed(t testing.TB, f *Fixture) {
+func adjustMalformed(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	f.take("o1", 1, item("cola", 1))
 	before := f.everything()
@@ -78,7 +77,7 @@ func adjustMalformed(t testing.TB, f *Fixture) {
 	}
 }
 
-func adjustTickets(t testing.TB, f *Fixture) {
+func adjustTickets(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	for i := range int64(6) {
 		var ticket int64
@@ -93,7 +92,7 @@ func adjustTickets(t testing.TB, f *Fixture) {
 	}
 }
 
-func repairs(t testing.TB, f *Fixture) {
+func repairs(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	v := f.look()
 	r := deduct.Repair{ID: "r1", Cabinet: f.Cabinet, Generation: v.Generation, Mutations: v.Mutations,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"vendline/cloud/deduct"
@@ -24,7 +23,7 @@ func faults() []Promise {
 	}
 }
 
-func scriptsLost(t testing.TB, f *Fixture) {
+func scriptsLost(t T, f *Fixture) {
 	f.load(units{"cola": 1000})
 	var all sync.WaitGroup
 	for i := range 100 {
@@ -44,7 +43,7 @@ func scriptsLost(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 901})
 }
 
-func replyLost(t testing.TB, f *Fixture) {
+func replyLost(t T, f *Fixture) {
 	f.load(units{"cola": 10})
 	f.take("warm", 1, item("cola", 1)) // the script is known
 	proxy := newProxy(t, f.Rig.Addr)
@@ -75,7 +74,7 @@ func replyLost(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 7})
 }
 
-func crowd(t testing.TB, f *Fixture) {
+func crowd(t T, f *Fixture) {
 	const callers, stock = 200, 150
 	f.load(units{"cola": stock})
 	var yes, no atomic.Int64
@@ -105,7 +104,7 @@ func crowd(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 0})
 }
 
-func sameOrderCrowd(t testing.TB, f *Fixture) {
+func sameOrderCrowd(t T, f *Fixture) {
 	generation := f.load(units{"cola": 1})
 	var first atomic.Int64
 	var all sync.WaitGroup
@@ -127,7 +126,7 @@ func sameOrderCrowd(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 0})
 }
 
-func callerLeaves(t testing.TB, f *Fixture) {
+func callerLeaves(t T, f *Fixture) {
 	f.load(units{"cola": 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

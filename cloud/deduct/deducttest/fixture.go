@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,7 +25,7 @@ type Fixture struct {
 	Redis   redis.UniversalClient
 	Cabinet string
 	Clock   *Clock
-	t       testing.TB
+	t       T
 }
 
 // Clock is a time that only moves when told to.
@@ -39,7 +38,7 @@ func (c *Clock) Now() time.Time { return time.UnixMilli(c.ms.Load()) }
 func (c *Clock) Pass(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 // NewFixture opens the rig's server; the cabinet is not loaded yet.
-func NewFixture(t testing.TB, rig Rig) *Fixture {
+func NewFixture(t T, rig Rig) *Fixture {
 	t.Helper()
 	rdb, err := deduct.Open(context.Background(), "redis://"+rig.Addr, rig.Servers)
 	if err != nil {

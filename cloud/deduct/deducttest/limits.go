@@ -2,7 +2,6 @@ package deducttest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"vendline/cloud/fence"
@@ -18,11 +17,12 @@ func limits() []Promise {
 		{"a release gives the limit back, once", limitGivenBack},
 		{"a release gives nothing back to a later 24 hours", limitOtherWindow},
 		{"a limit ends after 24 hours", limitEnds},
-		{"a load rebuilds limits and drops what it does not know", limitLoaded},
+		{"a load rebuilds limits", limitLoaded},
+		{"a limit of another generation counts as empty", limitOtherGeneration},
 	}
 }
 
-func limitOverOrders(t testing.TB, f *Fixture) {
+func limitOverOrders(t T, f *Fixture) {
 	f.load(units{"cola": 100, "tea": 100})
 	f.take("o1", 1, atMost(3, "cola", 2))
 	no := f.refuse(wire.CodePurchaseLimit, f.basket("o2", 1, atMost(3, "cola", 2)))
@@ -36,7 +36,7 @@ func limitOverOrders(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 97, "tea": 50})
 }
 
-func limitPerUser(t testing.TB, f *Fixture) {
+func limitPerUser(t T, f *Fixture) {
 	f.load(units{"cola": 10})
 	for _, user := range []string{"ann", "bob"} {
 		b := f.basket("of-"+user, 1, atMost(2, "cola", 2))
@@ -47,7 +47,7 @@ func limitPerUser(t testing.TB, f *Fixture) {
 	}
 }
 
-func limitRetry(_ testing.TB, f *Fixture) {
+func limitRetry(_ T, f *Fixture) {
 	f.load(units{"cola": 10})
 	for version := range int64(4) {
 		f.take("o1", version+1, atMost(2, "cola", 2)) // held, and held again under a newer version
@@ -56,7 +56,7 @@ func limitRetry(_ testing.TB, f *Fixture) {
 	f.refuse(wire.CodePurchaseLimit, f.basket("o2", 1, atMost(2, "cola", 1)))
 }
 
-func limitGivenBack(_ testing.TB, f *Fixture) {
+func limitGivenBack(_ T, f *Fixture) {
 	f.load(units{"cola": 10, "tea": 10})
 	lines := []wire.Line{{SKU: "cola", Qty: 2}, {SKU: "tea", Qty: 1}}
 	f.take("o1", 1, atMost(2, "cola", 2), item("tea", 1))
@@ -71,7 +71,7 @@ func limitGivenBack(_ testing.TB, f *Fixture) {
 	f.left(units{"cola": 8, "tea": 9})
 }
 
-func limitOtherWindow(t testing.TB, f *Fixture) {
+func limitOtherWindow(t T, f *Fixture) {
 	f.load(units{"cola": 10})
 	f.take("o1", 1, atMost(2, "cola", 2))
 	f.Redis.Del(t.Context(), lua.KeysOf(f.Cabinet, "", "ann").Limit) // as its expiry does
@@ -81,7 +81,7 @@ func limitOtherWindow(t testing.TB, f *Fixture) {
 	f.refuse(wire.CodePurchaseLimit, f.basket("o3", 1, atMost(2, "cola", 1)))
 }
 
-func limitEnds(t testing.TB, f *Fixture) {
+func limitEnds(t T, f *Fixture) {
 	f.load(units{"cola": 10})
 	for i := range 2 { // the second must not prolong the first one's day
 		f.take(fmt.Sprint("o", i), 1, atMost(9, "cola", 1))
@@ -97,9 +97,8 @@ func limitEnds(t testing.TB, f *Fixture) {
 	}
 }
 
-func limitLoaded(t testing.TB, f *Fixture) {
+func limitLoaded(t T, f *Fixture) {
 	f.load(units{"cola": 10})
-	f.take("gone", 1, atMost(3, "cola", 3)) // no order has come of it when the rebuild looks
 	at := f.Clock.Now().Add(-23 * time.Hour).UnixMilli()
 	lines := []wire.Line{{SKU: "cola", Qty: 2}}
 	f.load(units{"cola": 10},
@@ -115,4 +114,15 @@ func limitLoaded(t testing.TB, f *Fixture) {
 	f.refuse(wire.CodePurchaseLimit, f.basket("o5", 1, atMost(3, "cola", 2)))
 	f.release("o1", 2, lines...)
 	f.take("o5", 1, atMost(3, "cola", 3))
+}
+
+func limitOtherGeneration(_ T, f *Fixture) {
+	f.load(units{"cola": 10, "tea": 10})
+	f.take("gone", 1, atMost(3, "cola", 2), item("tea", 1)) // no order has come of it when the rebuild looks
+	f.load(units{"cola": 10, "tea": 10})
+	f.take("o1", 1, atMost(3, "cola", 2))
+	f.refuse(wire.CodePurchaseLimit, f.basket("o2", 1, atMost(3, "cola", 2)))
+	f.release("gone", 2, wire.Line{SKU: "cola", Qty: 2}, wire.Line{SKU: "tea", Qty: 1})
+	f.refuse(wire.CodePurchaseLimit, f.basket("o2", 1, atMost(3, "cola", 2)))
+	f.take("o2", 1, atMost(1, "tea", 1))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"testing"
 
 	"github.com/redis/go-redis/v9"
 
@@ -41,7 +40,7 @@ func full(stamp int64) fence.Snapshot {
 	return snap
 }
 
-func loadReplaces(t testing.TB, f *Fixture) {
+func loadReplaces(t T, f *Fixture) {
 	f.load(units{"cola": 5, "old": 1})
 	f.take("o1", 1, item("cola", 1))
 	f.take("o2", 1, item("old", 1))
@@ -62,7 +61,7 @@ func loadReplaces(t testing.TB, f *Fixture) {
 	}
 }
 
-func loadOnce(t testing.TB, f *Fixture) {
+func loadOnce(t T, f *Fixture) {
 	snap := fence.Snapshot{Sellable: units{"cola": 5}}
 	f.loadSnapshot(&snap)
 	f.take("o1", 1, item("cola", 1))
@@ -97,7 +96,7 @@ func (d *dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-func loadCrash(t testing.TB, f *Fixture) {
+func loadCrash(t T, f *Fixture) {
 	f.loadSnapshot(new(full(1))) // the scripts are known from here on
 	for step := 1; ; step++ {
 		snap := full(2)
@@ -137,7 +136,7 @@ func (f *Fixture) mortal(d *dying) *deduct.Stock {
 }
 
 // fenced checks that the cabinet answers nobody.
-func (f *Fixture) fenced(t testing.TB, when string) {
+func (f *Fixture) fenced(t T, when string) {
 	t.Helper()
 	if got, err := f.Stock.Generation(t.Context(), f.Cabinet); got != "" || err != nil {
 		t.Errorf("%s: generation %q %v", when, got, err)
@@ -153,7 +152,7 @@ func (f *Fixture) fenced(t testing.TB, when string) {
 	}
 }
 
-func loadCounter(t testing.TB, f *Fixture) {
+func loadCounter(t T, f *Fixture) {
 	var last int64
 	for i := range 4 {
 		if i == 2 {
@@ -172,7 +171,7 @@ func loadCounter(t testing.TB, f *Fixture) {
 	}
 }
 
-func loadRace(t testing.TB, f *Fixture) {
+func loadRace(t T, f *Fixture) {
 	for range 5 {
 		snaps := []fence.Snapshot{full(1), full(2), full(3)}
 		errs := make([]error, len(snaps))
@@ -203,7 +202,7 @@ func loadRace(t testing.TB, f *Fixture) {
 }
 
 // unmixed checks that the stock is that of full(stamp), in every part.
-func (f *Fixture) unmixed(t testing.TB, stamp int64) {
+func (f *Fixture) unmixed(t T, stamp int64) {
 	t.Helper()
 	want := full(stamp)
 	v := f.look("f1")
@@ -228,7 +227,7 @@ func (f *Fixture) unmixed(t testing.TB, stamp int64) {
 	}
 }
 
-func loadBadRow(t testing.TB, f *Fixture) {
+func loadBadRow(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	snap := fence.Snapshot{Sellable: units{"cola": 5, "#ticket": 7}}
 	f.complete(&snap)

@@ -1,8 +1,6 @@
 package deducttest
 
 import (
-	"testing"
-
 	"vendline/cloud/deduct"
 	"vendline/shared/wire"
 )
@@ -31,7 +29,7 @@ type outcome struct {
 	taken   int64
 }
 
-func deductMatrix(t testing.TB, f *Fixture) {
+func deductMatrix(t T, f *Fixture) {
 	for _, s := range states {
 		for version := int64(2); version <= 4; version++ {
 			want := outcome{deduct.Held, version, 2}
@@ -58,7 +56,7 @@ func deductMatrix(t testing.TB, f *Fixture) {
 	}
 }
 
-func releaseMatrix(t testing.TB, f *Fixture) {
+func releaseMatrix(t T, f *Fixture) {
 	for _, s := range states {
 		for version := int64(2); version <= 4; version++ {
 			want := outcome{deduct.Released, version, 0}
@@ -82,7 +80,7 @@ func releaseMatrix(t testing.TB, f *Fixture) {
 
 // became compares the order's marker, its stock, its place in resv and the
 // mutation counter with what they should be.
-func (f *Fixture) became(t testing.TB, was, op string, version int64, want outcome, mut int64, moved bool) {
+func (f *Fixture) became(t T, was, op string, version int64, want outcome, mut int64, moved bool) {
 	t.Helper()
 	v := f.look("o")
 	m := v.Marks["o"]

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net"
 	"sync/atomic"
-	"testing"
 )
 
 // proxy carries bytes to a server and, while it is mute, none back: what was
@@ -15,7 +14,7 @@ type proxy struct {
 	carried atomic.Int64 // script calls seen while mute
 }
 
-func newProxy(t testing.TB, to string) *proxy {
+func newProxy(t T, to string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

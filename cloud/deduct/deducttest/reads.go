@@ -3,7 +3,6 @@ package deducttest
 import (
 	"errors"
 	"fmt"
-	"testing"
 
 	"vendline/cloud/effect"
 	"vendline/cloud/order"
@@ -17,7 +16,7 @@ func reads() []Promise {
 	}
 }
 
-func snapshotShows(t testing.TB, f *Fixture) {
+func snapshotShows(t T, f *Fixture) {
 	generation := f.load(units{"cola": 5, "tea": 1})
 	f.take("o1", 1, item("cola", 2))
 	f.take("o2", 1, item("cola", 1))
@@ -38,7 +37,7 @@ func snapshotShows(t testing.TB, f *Fixture) {
 	}
 }
 
-func readingIsQuiet(t testing.TB, f *Fixture) {
+func readingIsQuiet(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	f.take("o1", 1, item("cola", 2))
 	before := fmt.Sprint(f.everything())
@@ -57,7 +56,7 @@ func readingIsQuiet(t testing.TB, f *Fixture) {
 	}
 }
 
-func sellableMany(t testing.TB, f *Fixture) {
+func sellableMany(t T, f *Fixture) {
 	other := f.sibling("-a")
 	f.load(units{"cola": 5})
 	other.load(units{"tea": 0})

@@ -2,7 +2,6 @@ package deducttest
 
 import (
 	"errors"
-	"testing"
 
 	"vendline/cloud/effect"
 	"vendline/cloud/fence"
@@ -21,7 +20,7 @@ func releases() []Promise {
 	}
 }
 
-func releaseFirst(t testing.TB, f *Fixture) {
+func releaseFirst(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	f.release("o1", 2, wire.Line{SKU: "cola", Qty: 2})
 	f.left(units{"cola": 5})
@@ -31,7 +30,7 @@ func releaseFirst(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 5})
 }
 
-func releaseOtherGeneration(t testing.TB, f *Fixture) {
+func releaseOtherGeneration(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	f.take("o1", 1, item("cola", 2))
 	generation := f.load(units{"cola": 5}) // the rebuild found no order o1
@@ -46,14 +45,14 @@ func releaseOtherGeneration(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 1})
 }
 
-func releaseTaken(_ testing.TB, f *Fixture) {
+func releaseTaken(_ T, f *Fixture) {
 	f.load(units{"cola": 5, "tea": 5})
 	f.take("o1", 1, item("cola", 2))
 	f.release("o1", 2, wire.Line{SKU: "cola", Qty: 4}, wire.Line{SKU: "tea", Qty: 1})
 	f.left(units{"cola": 5, "tea": 5})
 }
 
-func effectsInOrder(t testing.TB, f *Fixture) {
+func effectsInOrder(t T, f *Fixture) {
 	generation := f.load(units{"cola": 5})
 	f.take("o1", 1, item("cola", 1))
 	f.adjust("fact", effect.Delta{SKU: "cola", Units: 1})
@@ -82,7 +81,7 @@ func effectsInOrder(t testing.TB, f *Fixture) {
 	f.left(units{"cola": 6})
 }
 
-func releaseNotLoaded(t testing.TB, f *Fixture) {
+func releaseNotLoaded(t T, f *Fixture) {
 	lines := []wire.Line{{SKU: "cola", Qty: 2}}
 	r := []effect.Release{{ID: "o1", Cabinet: f.Cabinet, User: "ann", Version: 2, Lines: lines}}
 	if got := f.Stock.Release(t.Context(), r); !errors.Is(got[0].Err, order.ErrNotLoaded) {

@@ -2,7 +2,6 @@ package deducttest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"vendline/cloud/deduct"
@@ -21,7 +20,7 @@ func settles() []Promise {
 	}
 }
 
-func settleVersions(t testing.TB, f *Fixture) {
+func settleVersions(t T, f *Fixture) {
 	f.load(units{"cola": 5})
 	f.take("o1", 3, item("cola", 1))
 	for _, step := range []struct {
@@ -41,7 +40,7 @@ func settleVersions(t testing.TB, f *Fixture) {
 	}
 }
 
-func settleMany(t testing.TB, f *Fixture) {
+func settleMany(t T, f *Fixture) {
 	var done []deduct.Settled
 	all := []*Fixture{f, f.sibling("-a"), f.sibling("-b")}
 	for _, c := range all {
@@ -65,7 +64,7 @@ func settleMany(t testing.TB, f *Fixture) {
 	}
 }
 
-func settleLong(t testing.TB, f *Fixture) {
+func settleLong(t T, f *Fixture) {
 	marks := make([]fence.Mark, lua.MaxSettle+500)
 	done := make([]deduct.Settled, len(marks))
 	for i := range marks {
@@ -85,7 +84,7 @@ func settleLong(t testing.TB, f *Fixture) {
 	}
 }
 
-func heldLists(t testing.TB, f *Fixture) {
+func heldLists(t T, f *Fixture) {
 	generation := f.load(units{"cola": 9, "tea": 9}, fence.Mark{ID: "loaded", Held: true, Version: 5, User: "bob",
 		Lines: []wire.Line{{SKU: "tea", Qty: 1}}, Unknown: true, At: f.Clock.Now().UnixMilli() - 1})
 	at := f.Clock.Now().UnixMilli()

@@ -20,7 +20,7 @@ type Rig struct {
 // Promise is one thing the stock promises, and its check.
 type Promise struct {
 	Name  string
-	Check func(testing.TB, *Fixture)
+	Check func(T, *Fixture)
 }
 
 // Promises are all of them.
