@@ -17,9 +17,10 @@ const lockTimeout = 2 * time.Second
 // trusted. It changes nothing.
 //
 // Faults are caught as panics only on this goroutine, while bbolt's own check
-// runs on another. So every page is first walked here: what would fault there
-// has then panicked here. A child process (CheckInChild) needs no such care, and
-// gives back the memory the check took; it is what the agent uses.
+// runs on another. So pages and keys are first walked here: what would fault
+// there has then panicked here. Some damage (a tree with a loop in it) can still
+// take a process down, and the check's memory stays with the process it ran in;
+// so the agent checks in a child (CheckInChild).
 func CheckFile(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -35,8 +36,11 @@ func CheckFile(path string) error {
 			if tx.Size() > info.Size() {
 				return fmt.Errorf("%w: %d bytes of a file that had %d", ErrDamaged, info.Size(), tx.Size())
 			}
+			if err := pages(tx); err != nil {
+				return fmt.Errorf("%w: %v", ErrDamaged, err)
+			}
 			if err := walk(tx); err != nil {
-				return err
+				return fmt.Errorf("%w: %v", ErrDamaged, err)
 			}
 			if err := structure(tx); err != nil {
 				return fmt.Errorf("%w: %v", ErrDamaged, err)
@@ -60,18 +64,45 @@ func structure(tx *bolt.Tx) (first error) {
 	return first
 }
 
-// walk reads from every page that holds data, values that span pages included.
+// pages looks at every page in use for sizes that bbolt's check would believe:
+// it marks each page of an overflow, and one flipped bit makes four billion.
+func pages(tx *bolt.Tx) error {
+	size := tx.DB().Info().PageSize
+	end := int(tx.Size()) / size
+	for id := 0; id < end; id++ {
+		p, err := tx.Page(id)
+		if err != nil {
+			return err
+		}
+		if p.Type == "free" {
+			continue
+		}
+		if p.OverflowCount >= end-id || p.Type != "freelist" && p.Count > (p.OverflowCount+1)*size/16 {
+			return fmt.Errorf("page %d claims %d items and %d more pages", id, p.Count, p.OverflowCount)
+		}
+		id += p.OverflowCount
+	}
+	return nil
+}
+
+// walk reads every value whole, and seeks every key, which compares it with the
+// keys of the pages above.
 func walk(tx *bolt.Tx) error {
 	var sum byte
-	touch := func(b []byte) {
-		for i := 0; i < len(b); i += 512 {
-			sum ^= b[i]
+	return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+		if b == nil {
+			return fmt.Errorf("%q is not a bucket", name)
 		}
-	}
-	return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
 		return b.ForEach(func(k, v []byte) error {
-			touch(k)
-			touch(v)
+			if v == nil {
+				return fmt.Errorf("bucket %q holds a bucket", name)
+			}
+			for i := 0; i < len(v); i += 512 {
+				sum ^= v[i]
+			}
+			if got := b.Get(k); len(got) != len(v) {
+				return fmt.Errorf("a key of bucket %q is not where it belongs", name)
+			}
 			return nil
 		})
 	})

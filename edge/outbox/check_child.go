@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"runtime"
+	"time"
 )
 
 // Exit codes of a checking child.
@@ -45,6 +48,9 @@ func CheckInChild(exe string, args ...string) func(context.Context, string) erro
 // CheckMain is the child's side of CheckInChild: it checks path, explains itself
 // through say, and returns the exit code.
 func CheckMain(path string, say func(string)) int {
+	stop := make(chan struct{})
+	defer close(stop)
+	go limitMemory(path, stop, say)
 	err := CheckFile(path)
 	if err == nil {
 		return 0
@@ -57,6 +63,29 @@ func CheckMain(path string, say func(string)) int {
 		return exitDamaged
 	}
 	return exitOther
+}
+
+// limitMemory ends this process as "damaged" when the check takes far more
+// memory than any sound file of that size needs: it is following a loop.
+func limitMemory(path string, stop <-chan struct{}, say func(string)) {
+	limit := uint64(64 << 20)
+	if info, err := os.Stat(path); err == nil {
+		limit += uint64(info.Size() / 8)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		var m runtime.MemStats
+		if runtime.ReadMemStats(&m); m.HeapAlloc+m.StackInuse > limit {
+			say("the check needs more memory than a sound file could: the tree has a loop")
+			os.Exit(exitDamaged)
+		}
+	}
 }
 
 func firstLine(b []byte) string {

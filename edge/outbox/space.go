@@ -17,7 +17,7 @@ import (
 const (
 	growth      = 1 << 20 // bytes the file grows by
 	minMaxSize  = 4 << 20
-	orderShare  = 80 // percent of MaxSize in use
+	orderShare  = 80 // percent in use of what MaxSize allows
 	factShare   = 90
 	orderOnDisk = 4 << 20 // bytes free on the disk
 	factOnDisk  = 2 << 20
@@ -34,8 +34,8 @@ func (r room) has(k Kind) bool {
 }
 
 func (o *Outbox) room(tx *bolt.Tx) room {
-	used := o.used(tx)
-	r := room{order: used*100 < o.opt.MaxSize*orderShare, fact: used*100 < o.opt.MaxSize*factShare}
+	used, usable := o.used(tx), o.opt.MaxSize-growth // bbolt asks for the next growth in advance
+	r := room{order: used*100 < usable*orderShare, fact: used*100 < usable*factShare}
 	if free, err := o.opt.Free(o.opt.Dir); err == nil { // not knowing is no reason to stop selling
 		r.order = r.order && free >= orderOnDisk
 		r.fact = r.fact && free >= factOnDisk
