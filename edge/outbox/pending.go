@@ -11,10 +11,7 @@ func (o *Outbox) Pending(after int64, limit int) (rows []Row, err error) {
 		for k, v := c.Seek(key(after + 1)); k != nil && len(rows) < limit; k, v = c.Next() {
 			rows = append(rows, decodeRow(number(k), v))
 		}
-		if o.churn.Add(int64(len(rows))) > releaseEvery {
-			o.churn.Store(0)
-			release(tx)
-		}
+		o.letGo(tx, len(rows))
 		return nil
 	})
 	return rows, err
@@ -41,4 +38,12 @@ func (o *Outbox) oldest() (seq int64) {
 		return nil
 	})
 	return seq
+}
+
+// letGo counts rows touched and now and then gives their pages back.
+func (o *Outbox) letGo(tx *bolt.Tx, rows int) {
+	if o.churn.Add(int64(rows)) > releaseEvery {
+		o.churn.Store(0)
+		release(tx)
+	}
 }

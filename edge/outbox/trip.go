@@ -90,6 +90,7 @@ func (o *Outbox) commit(ops []*op) (errs []error, err error) {
 				}
 			}
 			m = t.meta
+			o.letGo(tx, len(ops))
 			if err := writeMeta(tx, m); err != nil {
 				return err
 			}
@@ -160,7 +161,6 @@ func (o *Outbox) tell(ops []*op) {
 		for _, id := range p.settled {
 			o.watch.fire(id)
 		}
-		o.churn.Add(int64(max(1, len(p.answers))))
 	}
 	if appended > 0 {
 		o.ages.mark(appended, o.opt.Mono())
