@@ -38,9 +38,15 @@ type remotingHeader struct {
 
 // remoting sends one request and returns the body of its successful response.
 func remoting(ctx context.Context, addr string, code int, fields map[string]string, body string) ([]byte, error) {
+	_, answer, err := remotingCall(ctx, addr, code, fields, body)
+	return answer, err
+}
+
+// remotingCall sends one request and returns the fields and the body of its successful response.
+func remotingCall(ctx context.Context, addr string, code int, fields map[string]string, body string) (map[string]string, []byte, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer conn.Close()
 	deadline, limited := ctx.Deadline()
@@ -48,44 +54,44 @@ func remoting(ctx context.Context, addr string, code int, fields map[string]stri
 		deadline = time.Now().Add(10 * time.Second)
 	}
 	if err := conn.SetDeadline(deadline); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	header, err := json.Marshal(remotingHeader{Code: code, Language: "GO", Version: 317, Opaque: 1, Fields: fields})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// Total length, header length (whose high byte 0 means JSON), header, body.
 	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)+len(body)))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(len(header)))
 	frame = append(append(frame, header...), body...)
 	if _, err := conn.Write(frame); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return remotingResponse(conn)
 }
 
-func remotingResponse(r io.Reader) ([]byte, error) {
+func remotingResponse(r io.Reader) (fields map[string]string, body []byte, err error) {
 	var lengths [8]byte
 	if _, err := io.ReadFull(r, lengths[:]); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	total := binary.BigEndian.Uint32(lengths[:4])
 	size := binary.BigEndian.Uint32(lengths[4:]) & 0xffffff
 	if total > 16<<20 || total < 4+size {
-		return nil, errors.New("what answers there does not speak RocketMQ's protocol")
+		return nil, nil, errors.New("what answers there does not speak RocketMQ's protocol")
 	}
 	rest := make([]byte, total-4)
 	if _, err := io.ReadFull(r, rest); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var header remotingHeader
 	if err := json.Unmarshal(rest[:size], &header); err != nil {
-		return nil, fmt.Errorf("header of the response: %w", err)
+		return nil, nil, fmt.Errorf("header of the response: %w", err)
 	}
 	if header.Code != codeSuccess {
-		return nil, fmt.Errorf("response code %d: %s", header.Code, header.Remark)
+		return nil, nil, fmt.Errorf("response code %d: %s", header.Code, header.Remark)
 	}
-	return rest[size:], nil
+	return header.Fields, rest[size:], nil
 }
 
 // namesrvAnswers asks the name server for its settings, which name its home,
