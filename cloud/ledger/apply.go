@@ -38,6 +38,8 @@ func (l *Ledger) Apply(ctx context.Context, msgs []statement.Message) (Applied, 
 	a, err := l.applyOnce(ctx, msgs)
 	switch {
 	case err == nil:
+		l.counters.StockCommits.Add(1)
+		l.counters.Statements.Add(int64(len(a.Known) + len(a.Waiting)))
 		return a, nil
 	case transient(err) || ctx.Err() != nil:
 		return Applied{}, err

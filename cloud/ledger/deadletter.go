@@ -48,6 +48,7 @@ func (l *Ledger) bury(ctx context.Context, tx *sql.Tx, d Letter) error {
 	if err != nil {
 		return fmt.Errorf("bury: %w", err)
 	}
+	l.counters.DeadLetters.Add(1)
 	return nil
 }
 

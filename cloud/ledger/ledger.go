@@ -49,6 +49,8 @@ type Ledger struct {
 	facts   *group.Group[factItem]
 	stockID stockIDs
 
+	counters Counters
+
 	fleetMu sync.Mutex
 	fleet   string // synchronous mode: the fleet token this process drew
 }
@@ -169,6 +171,7 @@ func (l *Ledger) inTx(ctx context.Context, iso sql.IsolationLevel, fn func(tx *s
 		if err == nil || !transient(err) || ctx.Err() != nil {
 			return err
 		}
+		l.counters.Conflicts.Add(1)
 		l.opt.Log.Debug("transaction runs again", "error", err)
 		select {
 		case <-time.After(wait):

@@ -60,6 +60,9 @@ func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (outcome orpha
 	if err != nil {
 		return orphan.Standing, fmt.Errorf("ledger: settle orphan %s: %w", h.ID, err)
 	}
+	if outcome == orphan.Settled {
+		l.counters.OrphansClosed.Add(1)
+	}
 	l.opt.Feed(rows)
 	return outcome, nil
 }

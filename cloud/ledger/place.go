@@ -181,6 +181,8 @@ func (l *Ledger) announcePlaced(ps []*order.Placement, errs []error) {
 			done = append(done, p.Order)
 		}
 	}
+	l.counters.OrderCommits.Add(1)
+	l.counters.Orders.Add(int64(len(done)))
 	l.opt.Changed(done)
 }
 

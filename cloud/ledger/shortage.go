@@ -63,6 +63,7 @@ func (l *Ledger) SettleShortage(ctx context.Context, cabinet, sku string) (*Shor
 		return nil, fmt.Errorf("ledger: settle the shortage of %s at %s: %w", sku, cabinet, err)
 	}
 	if out != nil {
+		l.counters.Shortages.Add(1)
 		l.opt.Feed(rows)
 		l.opt.Changed(out.Losers)
 	}

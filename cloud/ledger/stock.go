@@ -99,6 +99,7 @@ func (l *Ledger) applyTx(ctx context.Context, tx *sql.Tx, sts []statement.Statem
 		7, args, l.dialect.upsertLog); err != nil {
 		return nil, fmt.Errorf("write deduct log: %w", err)
 	}
+	l.counters.StockUpdates.Add(1)
 	return rest, updateStock(ctx, tx, stock)
 }
 

@@ -64,6 +64,8 @@ func (l *Ledger) PlaceSync(ctx context.Context, o order.Order, limits []order.It
 		return &order.Refusal{Code: wire.CodeStockShort, Detail: "not enough stock", Short: short}
 	}
 	if err == nil {
+		l.counters.OrderCommits.Add(1)
+		l.counters.Orders.Add(1)
 		l.opt.Changed([]order.Order{o})
 	}
 	return err

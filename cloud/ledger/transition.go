@@ -204,5 +204,6 @@ func (l *Ledger) announceMoved(cs []*order.Change, errs []error) {
 			done = append(done, c.After)
 		}
 	}
+	l.counters.Transitions.Add(int64(len(done)))
 	l.opt.Changed(done)
 }
