@@ -243,3 +243,11 @@ func TestConfigurationsKeepWhatDurabilityStandsOn(t *testing.T) {
 		}
 	}
 }
+
+// A cabinet must not be allowed in a container what it is refused here.
+func TestTheContainersHaveTheSameRightsAtTheBroker(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "compose", "acl"))
+	if err != nil || string(text) != mosquittoACL {
+		t.Errorf("deploy/compose/acl differs, error %v:\n%s", err, text)
+	}
+}
