@@ -17,7 +17,11 @@ import (
 type Stack struct {
 	Dir string
 
-	Redis, MariaDB, Mosquitto, Namesrv, Broker *Server
+	Redis, MariaDB, Mosquitto *Server
+
+	// Namesrv and Broker are RocketMQ. A name server that was started again
+	// answers at once but knows the broker only after up to 10 s.
+	Namesrv, Broker *Server
 
 	options Options
 
