@@ -1,0 +1,87 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"vendline/cloud/order"
+	"vendline/shared/wire"
+)
+
+// cabinetView is what a phone shows before its shopper chooses.
+type cabinetView struct {
+	Cabinet    string     `json:"cabinet"`
+	Connection Connection `json:"connection"`
+	// Source says where the units come from: "live" is what an order would be
+	// measured against now; "ledger" lags by the orders still under way.
+	Source string      `json:"source"`
+	Stock  []shelfView `json:"stock"`
+}
+
+type shelfView struct {
+	SKU      string `json:"sku"`
+	Name     string `json:"name"`
+	Price    int64  `json:"price"` // minor units
+	Currency string `json:"currency"`
+	Sellable int64  `json:"sellable"`
+}
+
+// cabinet answers GET /v1/cabinets/{id}.
+func (s *Server) cabinet(c *gin.Context) {
+	v, err := s.lookInto(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		s.Refuse(c.Writer, c.Request, err)
+		return
+	}
+	writeJSON(c.Writer, http.StatusOK, v)
+}
+
+func (s *Server) lookInto(ctx context.Context, cabinet string) (cabinetView, error) {
+	if !wire.ValidCabinet(cabinet) {
+		return cabinetView{}, &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "a cabinet's id is 1 to 32 letters, digits, '_' or '-'"}
+	}
+	v := cabinetView{Cabinet: cabinet, Connection: s.opt.Connection(cabinet), Stock: []shelfView{}}
+	units, source, err := s.units(ctx, cabinet)
+	if err != nil {
+		return v, err
+	}
+	v.Source = source
+	for sku, n := range units {
+		p, ok, err := s.opt.Catalogue.Product(ctx, sku)
+		if err != nil {
+			return v, fmt.Errorf("cabinet %s: %w", cabinet, err)
+		}
+		if ok { // what is not listed cannot be ordered
+			v.Stock = append(v.Stock, shelfView{SKU: sku, Name: p.Name, Price: p.Price, Currency: p.Currency, Sellable: max(0, n)})
+		}
+	}
+	slices.SortFunc(v.Stock, func(a, b shelfView) int { return cmp.Compare(a.SKU, b.SKU) })
+	return v, nil
+}
+
+// units asks the stock filter, and the ledger when the filter does not know or
+// does not answer soon.
+func (s *Server) units(ctx context.Context, cabinet string) (units map[string]int64, source string, err error) {
+	if s.opt.Live != nil {
+		soon, cancel := context.WithTimeout(ctx, liveTimeout)
+		units, err = s.opt.Live.Sellable(soon, cabinet)
+		cancel()
+		if err == nil {
+			return units, "live", nil
+		}
+		if !errors.Is(err, order.ErrNotLoaded) {
+			s.opt.Log.Debug("the live stock does not answer; the ledger does instead", "cabinet", cabinet, "error", err)
+		}
+	}
+	units, err = s.opt.Truth.Available(ctx, cabinet)
+	return units, "ledger", err
+}
+
+const liveTimeout = 500 * time.Millisecond

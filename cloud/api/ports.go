@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"vendline/cloud/order"
+)
+
+// Orders is what the API does with orders; *order.Service is one.
+type Orders interface {
+	// Place answers a request that was answered before with the same order and
+	// replay true. Errors: *order.Refusal; any other means that the outcome is
+	// unknown and the same request may be sent again.
+	Place(ctx context.Context, r order.Request) (o order.Order, replay bool, err error)
+	// Get and Cancel return order.ErrUnknown for an id without an order.
+	Get(ctx context.Context, id string) (order.Order, error)
+	// Wait returns as soon as the order's state is final, or as it stands when d
+	// is over. When ctx ends first it returns at once, with ctx's error.
+	Wait(ctx context.Context, id string, d time.Duration) (order.Order, error)
+	// Cancel returns a *order.StateError for an order that is paid.
+	Cancel(ctx context.Context, id string) (order.Order, error)
+}
+
+// Live is the stock filter's view of a cabinet: what can be sold at this instant.
+type Live interface {
+	// Sellable returns units by SKU, or order.ErrNotLoaded.
+	Sellable(ctx context.Context, cabinet string) (map[string]int64, error)
+}
+
+// Truth is the ledger's view of a cabinet, for when there is no live one.
+type Truth interface {
+	// Available returns units by SKU, or a *order.Refusal with CodeCabinetUnknown.
+	Available(ctx context.Context, cabinet string) (map[string]int64, error)
+}
+
+// Connection is how a cabinet is doing, as far as its messages tell.
+type Connection string
+
+// Connections. A cabinet that nobody has heard of is unknown, not offline.
+const (
+	Online  Connection = "online"
+	Late    Connection = "late" // connected, but its beats are overdue
+	Offline Connection = "offline"
+	Unknown Connection = "unknown"
+)
+
+// Check is one part that has to answer before this process is ready.
+type Check struct {
+	Name string // "ledger", "stock", "queue"
+	Ping func(ctx context.Context) error
+}
