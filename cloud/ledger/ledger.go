@@ -258,3 +258,6 @@ func anys[T any](s []T) []any {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// Ping asks the database for a sign of life.
+func (l *Ledger) Ping(ctx context.Context) error { return l.db.PingContext(ctx) }

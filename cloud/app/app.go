@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+
+	"vendline/cloud/api"
+	"vendline/cloud/batch"
+	"vendline/cloud/catalogue"
+	"vendline/cloud/deduct"
+	"vendline/cloud/fence"
+	"vendline/cloud/intake"
+	"vendline/cloud/ledger"
+	"vendline/cloud/order"
+	"vendline/cloud/outbox"
+	"vendline/cloud/presence"
+	"vendline/cloud/queue"
+)
+
+// App is one running service.
+type App struct {
+	Config  Config
+	Deps    Deps
+	Ledger  *ledger.Ledger
+	Stock   *deduct.Stock // nil in synchronous mode
+	Orders  *order.Service
+	Fence   *fence.Fence
+	Watcher *order.Watcher
+
+	catalogue *catalogue.Catalogue
+	queue     carrier // nil in synchronous mode
+	consumer  *batch.Consumer
+	runners   []*outbox.Runner
+	intake    *intake.Intake // nil without MQTT
+	presence  *presence.Fleet
+	mqttURL   string
+	server    *api.Server
+	listener  net.Listener
+	closers   []func() // run in reverse
+	background
+}
+
+// carrier is a queue with all its faces.
+type carrier interface {
+	queue.Sender
+	queue.Receiver
+	queue.Depther
+}
+
+// New connects everything and starts what works in the background, in the
+// order of the steps below. Close must be called; Serve answers requests.
+func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Check(); err != nil {
+		return nil, fmt.Errorf("vend-cloud: %w", err)
+	}
+	a := &App{Config: cfg, Deps: deps, Watcher: order.NewWatcher(), presence: presence.New(presence.Options{})}
+	a.background.ctx, a.background.cancel = context.WithCancel(context.Background())
+	steps := []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"ledger", a.openLedger},
+		{"stock", a.openStock},
+		{"orders", a.openOrders},
+		{"queue", a.openQueue},
+		{"outbox runners", a.startRunners},
+		{"consumer", a.startConsumer},
+		{"timers", a.startTimers},
+		{"orphan sweep", a.startSweep},
+		{"intake", a.startIntake},
+		{"http", a.openHTTP},
+	}
+	for _, s := range steps {
+		if err := s.run(ctx); err != nil {
+			a.Close()
+			return nil, fmt.Errorf("vend-cloud: start %s: %w", s.name, err)
+		}
+	}
+	return a, nil
+}
+
+// Close stops in the reverse order of the start: no new work, then what is
+// under way, then the connections. What is not finished is durable and goes on
+// at the next start.
+func (a *App) Close() {
+	for _, c := range slices.Backward(a.closers) {
+		c()
+	}
+	a.closers = nil
+}
+
+func (a *App) onClose(f func()) { a.closers = append(a.closers, f) }
+
+// background runs loops that end with the app.
+type background struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// start runs a loop whose stop is part of Close.
+func (a *App) start(loop func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(a.background.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		loop(ctx)
+	}()
+	a.onClose(func() {
+		cancel()
+		<-done
+	})
+}
+
+// feed hands freshly committed rows to this process's own runners. The runners
+// are in place before the first order is.
+func (a *App) feed(rows []outbox.Row) {
+	for _, row := range rows {
+		for _, r := range a.runners {
+			if r.Kind == row.Kind {
+				r.Feed(row)
+			}
+		}
+	}
+}
+
+// Rebuild loads a cabinet's stock into Redis unless it is current: the warm-up.
+func (a *App) Rebuild(ctx context.Context, cabinet string) error {
+	if a.Fence == nil {
+		return errors.New("the synchronous mode keeps no stock in Redis")
+	}
+	return a.Fence.Rebuild(ctx, cabinet)
+}

@@ -1,0 +1,128 @@
+// Package app puts the cloud service together: adapters meet here and nowhere
+// else. Real and embedded parts are chosen by the scheme of their address, so
+// that one binary serves both.
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"vendline/cloud/relay"
+)
+
+// Role is a part of the service that a process may play.
+type Role string
+
+// Roles. One process plays all of them unless told otherwise.
+const (
+	RoleAPI       Role = "api"       // HTTP for phones, operators and the page
+	RoleIntake    Role = "intake"    // scan-orders and facts from cabinets, over MQTT
+	RoleRelay     Role = "relay"     // outbox rows that their own process did not carry out
+	RoleConsumer  Role = "consumer"  // step 8
+	RoleTimers    Role = "timers"    // the end of unpaid holds
+	RoleReconcile Role = "reconcile" // holds that no placement finished
+)
+
+// AllRoles lists them in the order of their start.
+func AllRoles() []Role {
+	return []Role{RoleConsumer, RoleRelay, RoleTimers, RoleReconcile, RoleIntake, RoleAPI}
+}
+
+// Modes of placing orders.
+const (
+	ModeAsync = "async" // Redis admits, MySQL decides in shared commits, RocketMQ carries stock
+	ModeSync  = "sync"  // one guarded MySQL transaction per order
+)
+
+// Config is what a service is started with.
+type Config struct {
+	Roles []Role
+	Mode  string // ModeAsync or ModeSync
+
+	HTTP         string // host:port
+	Ledger       string // mysql:<dsn>, or sqlite:<path>
+	Stock        string // redis://host:port, or embedded
+	Queue        string // rocketmq://host:port of the name server, or bolt:<path>
+	MQTT         string // tcp://host:port, or embedded://host:port for a broker in this process
+	MQTTUser     string
+	MQTTPassword string
+	Instance     string // names this process among its kind; stable across restarts
+
+	Hold      time.Duration // how long an unpaid order keeps its stock
+	Grace     time.Duration // after which a hold without an order is given back
+	Shards    int           // queues of the stock topic
+	Namespace string        // put before topics and groups, so that fleets can share a broker
+
+	// CabinetPassword tells the embedded broker a cabinet's password.
+	CabinetPassword func(cabinet string) (string, bool)
+}
+
+// Deps are the sources of time, identity and chance, and the log.
+type Deps struct {
+	Clock func() time.Time
+	ID    func() string // UUIDv7
+	Token func() string // random, 12 or more of [0-9a-f]
+	Log   *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if len(c.Roles) == 0 {
+		c.Roles = AllRoles()
+	}
+	if c.Mode == "" {
+		c.Mode = ModeAsync
+	}
+	if c.HTTP == "" {
+		c.HTTP = "127.0.0.1:8080"
+	}
+	if c.Hold <= 0 {
+		c.Hold = 15 * time.Minute
+	}
+	if c.Grace <= 0 {
+		c.Grace = 30 * time.Second
+	}
+	if c.Shards <= 0 {
+		c.Shards = 4
+	}
+	if c.Instance == "" {
+		c.Instance = "cloud"
+	}
+	return c
+}
+
+// Check says what is wrong with a config, in words for who wrote it.
+func (c Config) Check() error {
+	for _, r := range c.Roles {
+		if !slices.Contains(AllRoles(), r) {
+			return fmt.Errorf("role %q does not exist; there are %v", r, AllRoles())
+		}
+	}
+	if c.Mode != ModeAsync && c.Mode != ModeSync {
+		return fmt.Errorf("mode %q does not exist; there are async and sync", c.Mode)
+	}
+	for _, part := range []struct{ name, value string }{{"ledger", c.Ledger}, {"stock", c.Stock}, {"queue", c.Queue}} {
+		if part.value == "" && (c.Mode == ModeAsync || part.name == "ledger") {
+			return fmt.Errorf("no %s is named; see --help for the forms", part.name)
+		}
+	}
+	return nil
+}
+
+func (c Config) topics() relay.Topics {
+	t := relay.DefaultTopics()
+	if c.Namespace != "" {
+		t.Stock, t.Timer = c.Namespace+"_"+t.Stock, c.Namespace+"_"+t.Timer
+	}
+	return t
+}
+
+func (c Config) has(r Role) bool { return slices.Contains(c.Roles, r) }
+
+// scheme splits "mysql:rest" and "redis://rest" into both halves.
+func scheme(address string) (name, rest string) {
+	name, rest, _ = strings.Cut(address, ":")
+	return name, strings.TrimPrefix(rest, "//")
+}

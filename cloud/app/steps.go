@@ -1,0 +1,169 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"vendline/cloud/batch"
+	"vendline/cloud/catalogue"
+	"vendline/cloud/deduct"
+	"vendline/cloud/effect"
+	"vendline/cloud/fence"
+	"vendline/cloud/ledger"
+	"vendline/cloud/order"
+	"vendline/cloud/orphan"
+	"vendline/cloud/outbox"
+	"vendline/cloud/queue/bolt"
+	"vendline/cloud/queue/rocket"
+	"vendline/cloud/relay"
+	"vendline/cloud/timers"
+)
+
+func (a *App) openLedger(ctx context.Context) error {
+	kind, rest := scheme(a.Config.Ledger)
+	dialect := ledger.MySQL()
+	switch kind {
+	case "mysql":
+	case "sqlite":
+		dialect = ledger.SQLite()
+	default:
+		return fmt.Errorf("%q is neither mysql:<dsn> nor sqlite:<path>", a.Config.Ledger)
+	}
+	l, err := ledger.Open(ctx, dialect, rest, ledger.Options{
+		Clock: a.Deps.Clock, ID: a.Deps.ID, Token: a.Deps.Token, Log: a.Deps.Log,
+		Shards: a.Config.Shards, Hold: a.Config.Hold, Direct: a.Config.Mode == ModeSync,
+		Feed: a.feed, Changed: a.Watcher.Publish,
+	})
+	if err != nil {
+		return err
+	}
+	a.Ledger = l
+	a.onClose(l.Close)
+	return nil
+}
+
+func (a *App) openStock(ctx context.Context) error {
+	if a.Config.Mode == ModeSync {
+		return nil
+	}
+	var rdb redis.UniversalClient
+	var err error
+	if a.Config.Stock == "embedded" {
+		// It forgets on exit, as Redis may: the first touch rebuilds it.
+		mini := miniredis.NewMiniRedis()
+		if err := mini.Start(); err != nil {
+			return err
+		}
+		a.onClose(mini.Close)
+		rdb, err = deduct.Open(ctx, "redis://"+mini.Addr(), deduct.Servers{})
+	} else {
+		rdb, err = deduct.Open(ctx, a.Config.Stock, deduct.Servers{})
+	}
+	if err != nil {
+		return err
+	}
+	a.onClose(func() { _ = rdb.Close() })
+	a.Stock = deduct.New(rdb, deduct.Options{Now: a.Deps.Clock})
+	a.onClose(a.Stock.Close)
+	a.Fence = &fence.Fence{Ledger: a.Ledger, Stock: a.Stock, Log: a.Deps.Log}
+	return nil
+}
+
+func (a *App) openOrders(context.Context) error {
+	a.catalogue = catalogue.New(a.Ledger, catalogue.Options{Clock: a.Deps.Clock, Log: a.Deps.Log})
+	a.Orders = &order.Service{
+		Ledger: a.Ledger, Catalogue: a.catalogue, Watcher: a.Watcher,
+		Clock: a.Deps.Clock, Hold: a.Config.Hold, Log: a.Deps.Log,
+	}
+	if a.Config.Mode == ModeSync {
+		a.Orders.Placer = &order.Sync{Ledger: a.Ledger}
+	} else {
+		a.Orders.Placer = &order.Fast{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence}
+	}
+	return nil
+}
+
+func (a *App) openQueue(ctx context.Context) error {
+	if a.Config.Mode == ModeSync {
+		return nil
+	}
+	switch kind, rest := scheme(a.Config.Queue); kind {
+	case "bolt":
+		q, err := bolt.Open(rest, bolt.Options{Now: a.Deps.Clock, Log: a.Deps.Log})
+		if err != nil {
+			return err
+		}
+		a.queue = q
+		a.onClose(func() { _ = q.Close() })
+	case "rocketmq":
+		q, err := rocket.Open(ctx, "http://"+rest, rocket.Options{
+			Instance: a.Config.Instance, Queues: a.Config.Shards, Log: a.Deps.Log,
+			Topics: []string{a.Config.topics().Stock, a.Config.topics().Timer},
+		})
+		if err != nil {
+			return err
+		}
+		a.queue = q
+		a.onClose(func() { _ = q.Close() })
+	default:
+		return fmt.Errorf("%q is neither rocketmq://host:port nor bolt:<path>", a.Config.Queue)
+	}
+	return nil
+}
+
+// startRunners carries out the rows this process writes, at once and from
+// memory; in the relay's role also those that others left behind.
+func (a *App) startRunners(context.Context) error {
+	if a.Config.Mode == ModeSync {
+		return nil
+	}
+	poll := time.Duration(0)
+	if a.Config.has(RoleRelay) {
+		poll = time.Second
+	}
+	re := &relay.Relay{Sender: a.queue, Store: a.Ledger, Topics: a.Config.topics()}
+	ef := &effect.Runner{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence}
+	a.runners = []*outbox.Runner{
+		{Kind: outbox.KindStock, Store: a.Ledger, Carry: re.Stock, Lease: ledger.StockLease, Workers: 2, Poll: poll, Log: a.Deps.Log},
+		{Kind: outbox.KindTimer, Store: a.Ledger, Carry: re.Timer, Lease: ledger.QuickLease, Poll: poll, Log: a.Deps.Log},
+		{Kind: outbox.KindRedis, Store: a.Ledger, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16, Poll: poll, Log: a.Deps.Log},
+	}
+	for _, r := range a.runners {
+		a.start(r.Run)
+	}
+	return nil
+}
+
+func (a *App) startConsumer(context.Context) error {
+	if a.Config.Mode == ModeSync || !a.Config.has(RoleConsumer) {
+		return nil
+	}
+	a.consumer = batch.New(a.Ledger, a.Stock, batch.Options{Shards: a.Config.Shards, Log: a.Deps.Log})
+	a.onClose(a.consumer.Close)
+	return a.receive(a.Config.topics().Stock, a.consumer.Handle)
+}
+
+func (a *App) startTimers(context.Context) error {
+	if !a.Config.has(RoleTimers) {
+		return nil
+	}
+	t := &timers.Timers{Orders: a.Orders, Ledger: a.Ledger, Clock: a.Deps.Clock, Log: a.Deps.Log}
+	a.start(t.Run)
+	if a.Config.Mode == ModeSync {
+		return nil
+	}
+	return a.receive(a.Config.topics().Timer, t.Handle)
+}
+
+func (a *App) startSweep(context.Context) error {
+	if a.Config.Mode == ModeSync || !a.Config.has(RoleReconcile) {
+		return nil
+	}
+	s := &orphan.Sweeper{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence, Grace: a.Config.Grace, Log: a.Deps.Log}
+	a.start(s.Run)
+	return nil
+}

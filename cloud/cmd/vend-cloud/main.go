@@ -1,0 +1,90 @@
+// Command vend-cloud is the cloud service: intake, orders, stock, and the page.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/uuid"
+
+	"vendline/cloud/app"
+)
+
+type flags struct {
+	Roles            []app.Role    `help:"What this process does: api, intake, relay, consumer, timers, reconcile." default:"api,intake,relay,consumer,timers,reconcile" env:"VENDLINE_ROLES"`
+	Mode             string        `help:"How orders are placed: async, or sync (one MySQL transaction each)." enum:"async,sync" default:"async" env:"VENDLINE_MODE"`
+	HTTP             string        `help:"Where to listen. There is no access control yet: keep it on loopback." default:"127.0.0.1:8080" env:"VENDLINE_HTTP"`
+	Ledger           string        `help:"mysql:<dsn> or sqlite:<path>." required:"" env:"VENDLINE_LEDGER" placeholder:"mysql:user:pass@tcp(host:3306)/db"`
+	Stock            string        `help:"redis://host:port, or embedded." default:"redis://127.0.0.1:6379" env:"VENDLINE_STOCK"`
+	Queue            string        `help:"rocketmq://host:port of the name server, or bolt:<path>." default:"rocketmq://127.0.0.1:9876" env:"VENDLINE_QUEUE"`
+	MQTT             string        `help:"tcp://host:port of the broker. Empty runs without intake." env:"VENDLINE_MQTT" placeholder:"tcp://127.0.0.1:1883"`
+	MQTTUser         string        `help:"User at the MQTT broker." default:"cloud" env:"VENDLINE_MQTT_USER"`
+	MQTTPasswordFile string        `help:"File with its password." type:"existingfile" env:"VENDLINE_MQTT_PASSWORD_FILE"`
+	Instance         string        `help:"Name of this process among its kind; keep it across restarts." default:"cloud-1" env:"VENDLINE_INSTANCE"`
+	Namespace        string        `help:"Put before topics and groups at the queue, so that fleets can share a broker." env:"VENDLINE_NAMESPACE"`
+	Hold             time.Duration `help:"How long an unpaid order keeps its stock." default:"15m" env:"VENDLINE_HOLD"`
+	Grace            time.Duration `help:"After which stock held for no order is given back." default:"30s" env:"VENDLINE_GRACE"`
+	Log              string        `help:"text or json." enum:"text,json" default:"text" env:"VENDLINE_LOG"`
+	Version          kong.VersionFlag
+}
+
+func main() {
+	var f flags
+	kong.Parse(&f, kong.Name("vend-cloud"), kong.Description("Orders and stock of a chain of vending cabinets."),
+		kong.Vars{"version": version()}, kong.UsageOnError())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, f); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, f flags) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if f.Log == "json" {
+		log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	}
+	password := ""
+	if f.MQTTPasswordFile != "" {
+		b, err := os.ReadFile(f.MQTTPasswordFile)
+		if err != nil {
+			return fmt.Errorf("vend-cloud: read --mqtt-password-file: %w", err)
+		}
+		password = strings.TrimRight(string(b), "\r\n")
+	}
+	a, err := app.New(ctx, app.Config{
+		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
+		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Grace: f.Grace,
+	}, app.Deps{Clock: time.Now, ID: newID, Token: newToken, Log: log})
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return a.Serve(ctx)
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+func newToken() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
