@@ -33,10 +33,7 @@ func (l *Ledger) FinishEffects(ctx context.Context, row string, runs []effect.Ra
 				stale.Cabinets = append(stale.Cabinets, r.Cabinet)
 				continue
 			}
-			if r.Run.Ticket == 0 {
-				continue
-			}
-			err := l.insertTickets(ctx, tx, []any{r.Cabinet, r.Run.Generation, r.Run.Ticket, r.ID})
+			err := insertTickets(ctx, tx, appendTicket(nil, r.Cabinet, r.Run, r.ID))
 			if errors.Is(err, order.ErrDoubled) {
 				stale.Cabinets = append(stale.Cabinets, r.Cabinet)
 				stale.Doubled = append(stale.Doubled, r)

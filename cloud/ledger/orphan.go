@@ -106,10 +106,7 @@ func (l *Ledger) outrun(ctx context.Context, tx *sql.Tx, b *rowSet, o order.Orde
 // spend records the hold's ticket as the orphan's, so that whoever drew it too
 // is caught. Markers that a rebuild loaded drew none.
 func (l *Ledger) spend(ctx context.Context, tx *sql.Tx, h orphan.Hold) error {
-	if h.Run.Ticket == 0 {
-		return nil
-	}
-	return l.insertTickets(ctx, tx, []any{h.Cabinet, h.Run.Generation, h.Run.Ticket, h.ID + "#orphan"})
+	return insertTickets(ctx, tx, appendTicket(nil, h.Cabinet, h.Run, h.ID+"#orphan"))
 }
 
 func releaseHold(h orphan.Hold, version int64) *effect.Release {

@@ -61,6 +61,7 @@ func (l *Ledger) placeTx(ctx context.Context, ps []*order.Placement, errs []erro
 	defer cancel()
 	err = l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
 		clear(errs)
+		rows = nil // of an attempt that was undone: they must not be handed over
 		live := make([]*order.Placement, 0, len(ps))
 		cabinets := map[string]struct{}{}
 		for _, p := range ps {
@@ -96,7 +97,7 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 		o := p.Order
 		orders = appendOrder(orders, o, now, "placed")
 		lines = appendLines(lines, o)
-		tickets = append(tickets, o.Cabinet, p.Run.Generation, p.Run.Ticket, o.ID)
+		tickets = appendTicket(tickets, o.Cabinet, p.Run, o.ID)
 		b.state(statementOf(o))
 		b.timer(o.ID, o.ExpiresAt.UnixMilli())
 	}
@@ -109,16 +110,24 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 	if err := insertRows(ctx, tx, insertLine, lineCols, lines, ""); err != nil {
 		return nil, fmt.Errorf("insert lines: %w", err)
 	}
-	if err := l.insertTickets(ctx, tx, tickets); err != nil {
+	if err := insertTickets(ctx, tx, tickets); err != nil {
 		return nil, err
 	}
 	rows := b.rows()
 	return rows, l.insertMsgs(ctx, tx, rows)
 }
 
+// appendTicket appends a run's ticket; a run that took nothing drew none.
+func appendTicket(args []any, cabinet string, r order.Run, owner string) []any {
+	if r.Ticket == 0 {
+		return args
+	}
+	return append(args, cabinet, r.Generation, r.Ticket, owner)
+}
+
 // insertTickets records tickets (cabinet, generation, ticket, owner). One ticket
 // alone that is already there for another owner was drawn twice.
-func (l *Ledger) insertTickets(ctx context.Context, tx *sql.Tx, args []any) error {
+func insertTickets(ctx context.Context, tx *sql.Tx, args []any) error {
 	err := insertRows(ctx, tx, insertTicket, ticketCols, args, "")
 	if err == nil || !duplicate(err) || len(args) != ticketCols {
 		if err != nil {

@@ -184,7 +184,7 @@ func (l *Ledger) checkRuns(ctx context.Context, tx *sql.Tx, cs []*order.Change, 
 			errs[i] = order.ErrStale
 			continue
 		}
-		if err := l.insertTickets(ctx, tx, []any{o.Cabinet, c.Run.Generation, c.Run.Ticket, retryOwner(o.ID, o.Version+1)}); err != nil {
+		if err := insertTickets(ctx, tx, appendTicket(nil, o.Cabinet, c.Run, retryOwner(o.ID, o.Version+1))); err != nil {
 			if errors.Is(err, order.ErrDoubled) {
 				errs[i] = err
 				continue
