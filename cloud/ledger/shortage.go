@@ -83,7 +83,10 @@ func (l *Ledger) pickLosers(ctx context.Context, tx *sql.Tx, b *rowSet, out *Sho
 		if short <= 0 {
 			break
 		}
-		next, err := l.moveOne(ctx, tx, o.Order, &order.Change{Event: order.Timeout, Cause: "stock short"}, b.now)
+		next, err := l.step(o.Order, &order.Change{Event: order.Timeout}, b.now)
+		if err == nil {
+			err = setState(ctx, tx, o.Order, next, "stock short", b.now)
+		}
 		if err != nil {
 			return short, err
 		}

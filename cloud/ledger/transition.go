@@ -62,7 +62,8 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 	if err != nil {
 		return nil, err
 	}
-	if err := l.checkRuns(ctx, tx, cs, current, errs); err != nil {
+	gens, err := l.retryGenerations(ctx, tx, cs, current)
+	if err != nil {
 		return nil, err
 	}
 	b := l.newRows(now)
@@ -76,11 +77,17 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 			errs[i] = order.ErrUnknown
 			continue
 		}
-		next, err := l.moveOne(ctx, tx, o, c, now)
+		next, err := l.step(o, c, now)
+		if err == nil && c.Event == order.RetryDeduct && !l.opt.Direct {
+			err = countRetry(ctx, tx, c.Run, next, gens[o.Cabinet])
+		}
 		var refused *order.StateError
-		if errors.As(err, &refused) {
+		if errors.As(err, &refused) || errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrDoubled) {
 			errs[i] = err
 			continue
+		}
+		if err == nil {
+			err = setState(ctx, tx, o, next, c.Cause, now)
 		}
 		if err != nil {
 			return nil, err
@@ -99,29 +106,34 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 	return rows, l.insertMsgs(ctx, tx, rows)
 }
 
-// moveOne is the compare-and-set of one order on (state, version).
-func (l *Ledger) moveOne(ctx context.Context, tx *sql.Tx, o order.Order, c *order.Change, now int64) (order.Order, error) {
+// step is the order that a change makes of o, or a *order.StateError.
+func (l *Ledger) step(o order.Order, c *order.Change, now int64) (order.Order, error) {
 	to, ok := order.Next(o.Status, c.Event)
 	if !ok || c.Version != 0 && c.Version != o.Version || !c.NotBefore.IsZero() && c.NotBefore.Before(o.HoldUntil) {
 		return o, &order.StateError{Order: o, Event: c.Event}
 	}
-	next := o
-	next.Status, next.Version = to, o.Version+1
-	next.HoldUntil = time.Time{}
-	var hold any
+	o.Status, o.Version, o.HoldUntil = to, o.Version+1, time.Time{}
 	if to == order.PreReserved {
-		next.HoldUntil = ms(now).Add(l.opt.Hold)
+		o.HoldUntil = ms(now).Add(l.opt.Hold)
+	}
+	return o, nil
+}
+
+// setState is the compare-and-set of one order on (state, version).
+func setState(ctx context.Context, tx *sql.Tx, was, next order.Order, cause string, now int64) error {
+	var hold any
+	if !next.HoldUntil.IsZero() {
 		hold = next.HoldUntil.UnixMilli()
 	}
 	res, err := tx.ExecContext(ctx, `UPDATE trade_order SET status = ?, version = ?, cause = ?, changed_at = ?, hold_until = ?
-		WHERE order_sn = ? AND status = ? AND version = ?`, string(to), next.Version, c.Cause, now, hold, o.ID, string(o.Status), o.Version)
+		WHERE order_sn = ? AND status = ? AND version = ?`, string(next.Status), next.Version, cause, now, hold, was.ID, string(was.Status), was.Version)
 	if err != nil {
-		return o, fmt.Errorf("update order: %w", err)
+		return fmt.Errorf("update order: %w", err)
 	}
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return o, fmt.Errorf("update order %s: %d rows changed under its lock (%v)", o.ID, n, err)
+		return fmt.Errorf("update order %s: %d rows changed under its lock (%v)", was.ID, n, err)
 	}
-	return next, nil
+	return nil
 }
 
 // tell adds what stock and Redis have to hear of an order's new state. A hold
@@ -155,47 +167,6 @@ func (l *Ledger) lockOrders(ctx context.Context, tx *sql.Tx, cs []*order.Change)
 	}
 	return current, nil
 }
-
-// checkRuns makes the second deduct of EV_RETRY_DEDUCT count: its generation
-// must be current and its ticket nobody else's, in this transaction.
-func (l *Ledger) checkRuns(ctx context.Context, tx *sql.Tx, cs []*order.Change, current map[string]order.Order, errs []error) error {
-	cabinets := map[string]struct{}{}
-	for _, c := range cs {
-		if o, ok := current[c.ID]; ok && c.Event == order.RetryDeduct && !l.opt.Direct {
-			cabinets[o.Cabinet] = struct{}{}
-		}
-	}
-	if len(cabinets) == 0 {
-		return nil
-	}
-	gens, err := l.generations(ctx, tx, cabinets)
-	if err != nil {
-		return fmt.Errorf("read generations: %w", err)
-	}
-	for i, c := range cs {
-		o, ok := current[c.ID]
-		if !ok || c.Event != order.RetryDeduct {
-			continue
-		}
-		if _, ok := order.Next(o.Status, c.Event); !ok || c.Version != 0 && c.Version != o.Version {
-			continue // refused below, with its reason; its ticket must not be recorded
-		}
-		if gens[o.Cabinet] != c.Run.Generation {
-			errs[i] = order.ErrStale
-			continue
-		}
-		if err := insertTickets(ctx, tx, appendTicket(nil, o.Cabinet, c.Run, retryOwner(o.ID, o.Version+1))); err != nil {
-			if errors.Is(err, order.ErrDoubled) {
-				errs[i] = err
-				continue
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-func retryOwner(id string, version int64) string { return fmt.Sprintf("%s@%d", id, version) }
 
 func (l *Ledger) announceMoved(cs []*order.Change, errs []error) {
 	done := make([]order.Order, 0, len(cs))
