@@ -7,6 +7,7 @@ package statement
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"vendline/cloud/order"
 	"vendline/shared/wire"
@@ -24,6 +25,9 @@ const (
 	Restock     State = "RESTOCK" // units were put in
 	Drift       State = "DRIFT"   // units that turned out to exist: books a difference nobody can lose
 )
+
+// Fact reports whether s is a kind of fact: it happened, whatever the stock says.
+func (s State) Fact() bool { return s == Sale || s == Restock || s == Drift }
 
 // Effect is what one unit of a line in some state does to a stock row, in units.
 type Effect struct{ Total, Available, Locked, Sold int64 }
@@ -60,9 +64,12 @@ func (s Statement) Check() error {
 	if _, ok := EffectOf(s.State); !ok || s.State == "" {
 		return fmt.Errorf("statement: unknown state %q", s.State)
 	}
-	for _, l := range s.Lines {
+	for i, l := range s.Lines {
 		if !wire.ValidSKU(l.SKU) || l.Qty < 1 {
 			return fmt.Errorf("statement: line %q × %d is not possible", l.SKU, l.Qty)
+		}
+		if slices.ContainsFunc(s.Lines[:i], func(before wire.Line) bool { return before.SKU == l.SKU }) {
+			return fmt.Errorf("statement: %s stands in two lines, the deduct log has one row for it", l.SKU)
 		}
 	}
 	return nil
