@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"vendline/cloud/statement"
@@ -40,8 +41,9 @@ func (l *Ledger) bury(ctx context.Context, tx *sql.Tx, d Letter) error {
 	if err != nil {
 		return fmt.Errorf("bury: %w", err)
 	}
-	if len(d.Reason) > 255 {
-		d.Reason = d.Reason[:255]
+	d.Reason = strings.ToValidUTF8(d.Reason[:min(len(d.Reason), 255)], "")
+	if d.Payload == nil {
+		d.Payload = []byte{} // an empty message, not NULL
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO dead_letter (id, source, shard, reason, payload, meta, attempts, created_at, buried_at) VALUES (?,?,?,?,?,?,?,?,?)",
 		d.ID, d.Source, d.Shard, d.Reason, d.Payload, meta, d.Attempts, d.CreatedAt.UnixMilli(), d.BuriedAt.UnixMilli())

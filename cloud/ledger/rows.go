@@ -56,18 +56,17 @@ func appendLines(args []any, o order.Order) []any {
 type rowSet struct {
 	l      *Ledger
 	now    int64
-	stock  map[int][]statement.Statement
+	stock  []statement.Statement
 	redis  map[int][]effect.Effect
 	timers outbox.Timer
 }
 
 func (l *Ledger) newRows(now int64) *rowSet {
-	return &rowSet{l: l, now: now, stock: map[int][]statement.Statement{}, redis: map[int][]effect.Effect{}}
+	return &rowSet{l: l, now: now, redis: map[int][]effect.Effect{}}
 }
 
 func (b *rowSet) state(s statement.Statement) {
-	k := b.l.Shard(s.Cabinet)
-	b.stock[k] = append(b.stock[k], s)
+	b.stock = append(b.stock, s)
 }
 
 func (b *rowSet) effect(e effect.Effect) {
@@ -83,18 +82,10 @@ func (b *rowSet) timer(id string, at int64) {
 }
 
 func (b *rowSet) rows() []outbox.Row {
-	var out []outbox.Row
+	out := b.l.stockRows(b.stock, b.now, b.now+StockLease.Milliseconds())
 	add := func(kind outbox.Kind, shard int, lease time.Duration, payload func(id string) []byte) {
 		id := b.l.opt.ID()
 		out = append(out, outbox.Row{ID: id, Kind: kind, Shard: shard, Payload: payload(id), CreatedAt: ms(b.now), DueAt: ms(b.now).Add(lease)})
-	}
-	for shard, sts := range b.stock {
-		for len(sts) > 0 {
-			n := min(len(sts), maxStatements)
-			part := sts[:n]
-			add(outbox.KindStock, shard, StockLease, func(id string) []byte { return statement.Message{Row: id, Statements: part}.Encode() })
-			sts = sts[n:]
-		}
 	}
 	for shard, es := range b.redis {
 		add(outbox.KindRedis, shard, QuickLease, func(string) []byte { return effect.Encode(es) })

@@ -202,7 +202,7 @@ func (l *Ledger) lockStock(ctx context.Context, tx *sql.Tx, sts []statement.Stat
 }
 
 // stockRowIDs finds the ids of all lines' rows, asking the database only for
-// rows not met before. A restock of a product new to the cabinet makes its row.
+// rows not met before. A fact about a product new to the cabinet makes its row.
 func (l *Ledger) stockRowIDs(ctx context.Context, tx *sql.Tx, sts []statement.Statement) ([]int64, error) {
 	seen := map[stockKey]struct{}{}
 	var ids []int64
@@ -228,7 +228,7 @@ func (l *Ledger) stockRowIDs(ctx context.Context, tx *sql.Tx, sts []statement.St
 		return ids, nil
 	}
 	for _, s := range sts {
-		if to, _ := statement.EffectOf(s.State); to.Total > 0 && missing[s.Cabinet] != nil {
+		if s.State.Fact() && missing[s.Cabinet] != nil {
 			if err := l.makeStock(ctx, tx, s); err != nil {
 				return nil, err
 			}
