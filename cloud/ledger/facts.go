@@ -48,13 +48,15 @@ func (l *Ledger) factSplit(ctx context.Context, fs []*factItem, errs []error) {
 	tctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	var rows []outbox.Row
+	var losers []order.Order
 	err := l.inTx(tctx, l.dialect.commit, func(tx *sql.Tx) (err error) {
-		rows, err = l.factTx(tctx, tx, fs)
+		rows, losers, err = l.factTx(tctx, tx, fs)
 		return err
 	})
 	switch {
 	case err == nil:
 		l.opt.Feed(rows)
+		l.opt.Changed(losers)
 	case len(fs) == 1 && duplicate(err):
 		errs[0] = l.sameFact(ctx, fs[0].Fact)
 	case len(fs) == 1 || transient(err) || ctx.Err() != nil:
@@ -68,7 +70,7 @@ func (l *Ledger) factSplit(ctx context.Context, fs []*factItem, errs []error) {
 	}
 }
 
-func (l *Ledger) factTx(ctx context.Context, tx *sql.Tx, fs []*factItem) ([]outbox.Row, error) {
+func (l *Ledger) factTx(ctx context.Context, tx *sql.Tx, fs []*factItem) (rows []outbox.Row, losers []order.Order, err error) {
 	now := l.now()
 	cabinets := map[string]struct{}{}
 	for _, f := range fs {
@@ -76,28 +78,32 @@ func (l *Ledger) factTx(ctx context.Context, tx *sql.Tx, fs []*factItem) ([]outb
 	}
 	known, err := l.generations(ctx, tx, cabinets)
 	if err != nil {
-		return nil, fmt.Errorf("read cabinets: %w", err)
+		return nil, nil, fmt.Errorf("read cabinets: %w", err)
 	}
 	b := l.newRows(now)
 	var direct []statement.Statement
 	for _, f := range fs {
-		if _, ok := known[f.Cabinet]; !ok {
-			return nil, &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no cabinet " + f.Cabinet}
+		g, ok := known[f.Cabinet]
+		if !ok {
+			return nil, nil, &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no cabinet " + f.Cabinet}
+		}
+		if l.opt.Direct {
+			if err := l.owns(g); err != nil {
+				return nil, nil, err
+			}
 		}
 		st, err := l.addFact(ctx, tx, b, f.Fact, now)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		direct = append(direct, st)
 	}
 	if l.opt.Direct {
-		if _, err := l.applyTx(ctx, tx, direct); err != nil {
-			return nil, err
-		}
-		return nil, nil
+		losers, err := l.applyFacts(ctx, tx, direct, now)
+		return nil, losers, err
 	}
-	rows := b.rows()
-	return rows, l.insertMsgs(ctx, tx, rows)
+	rows = b.rows()
+	return rows, nil, l.insertMsgs(ctx, tx, rows)
 }
 
 // addFact inserts a fact and adds what stock and Redis have to hear of it.

@@ -16,9 +16,6 @@ import (
 // cabinet can have this name.
 const fleetRow = "*"
 
-// directMark begins the fleet token while the synchronous mode owns the stock.
-const directMark = "direct-"
-
 func generation(cabinet, fleet string) string { return cabinet + "." + fleet }
 
 // Rebuild draws a new generation for a cabinet and loads Redis under it.
@@ -97,24 +94,6 @@ func (l *Ledger) DrawFleet(ctx context.Context) error {
 func (l *Ledger) setFleet(ctx context.Context, token string) error {
 	return l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE trade_cabinet SET generation = ? WHERE cabinet_id = ?", token, fleetRow)
-		return err
-	})
-}
-
-// takeFleet draws a fleet token that marks the synchronous mode: all of Redis
-// is stale from here on, and stays so until leaveDirect.
-func (l *Ledger) takeFleet(ctx context.Context) error {
-	l.fleetMu.Lock()
-	defer l.fleetMu.Unlock()
-	l.fleet = directMark + l.opt.Token()
-	return l.setFleet(ctx, l.fleet)
-}
-
-// leaveDirect ends a synchronous mode that was in force: Redis knows nothing of
-// its orders, so the fleet's token is drawn anew and every cabinet rebuilt.
-func (l *Ledger) leaveDirect(ctx context.Context) error {
-	return l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE trade_cabinet SET generation = ? WHERE cabinet_id = ? AND generation LIKE ?", l.opt.Token(), fleetRow, directMark+"%")
 		return err
 	})
 }

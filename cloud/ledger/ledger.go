@@ -14,7 +14,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"vendline/cloud/order"
@@ -51,8 +51,8 @@ type Ledger struct {
 
 	counters Counters
 
-	fleetMu sync.Mutex
-	fleet   string // synchronous mode: the fleet token this process drew
+	fleet   string      // synchronous mode: the fleet token this process drew
+	drained atomic.Bool // synchronous mode: no statement of the other mode waits
 }
 
 // Open connects, checks that the server keeps what it commits, brings the

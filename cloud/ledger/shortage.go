@@ -29,32 +29,23 @@ type Shortage struct {
 // All of it is one transaction under the cabinet's exclusive lock. Dies before
 // the commit: the statements come again and ask again.
 func (l *Ledger) SettleShortage(ctx context.Context, cabinet, sku string) (*Shortage, error) {
+	// Asked without locks first: mostly a release is under way, and nobody
+	// should wait for that answer.
+	truth, err := l.Sellable(ctx, cabinet)
+	if err != nil || truth[sku] >= 0 {
+		return nil, err
+	}
 	var out *Shortage
 	var rows []outbox.Row
-	err := l.inTx(ctx, l.dialect.snapshot, func(tx *sql.Tx) error {
+	err = l.inTx(ctx, l.dialect.snapshot, func(tx *sql.Tx) error {
 		out, rows = nil, nil
 		if _, _, err := l.lockCabinet(ctx, tx, cabinet); err != nil {
 			return err
 		}
-		truth, err := l.sellable(ctx, tx, cabinet)
-		if err != nil {
-			return err
-		}
-		short := -truth[sku]
-		if short <= 0 {
-			return nil
-		}
-		out = &Shortage{Cabinet: cabinet, SKU: sku}
 		b := l.newRows(l.now())
-		if short, err = l.pickLosers(ctx, tx, b, out, short); err != nil {
+		var err error
+		if out, err = l.settleTx(ctx, tx, b, cabinet, sku); err != nil || out == nil {
 			return err
-		}
-		if short > 0 {
-			out.Drift = short
-			f := Fact{ID: l.opt.ID(), Cabinet: cabinet, State: statement.Drift, Cause: "shortage nobody could lose", Lines: []wire.Line{{SKU: sku, Qty: int(short)}}}
-			if _, err := l.addFact(ctx, tx, b, f, b.now); err != nil {
-				return err
-			}
 		}
 		rows = b.rows()
 		return l.insertMsgs(ctx, tx, rows)
@@ -70,16 +61,27 @@ func (l *Ledger) SettleShortage(ctx context.Context, cabinet, sku string) (*Shor
 	return out, nil
 }
 
-// pickLosers rolls back the newest unpaid holds of a SKU until short is covered,
-// and returns what is left of it.
-func (l *Ledger) pickLosers(ctx context.Context, tx *sql.Tx, b *rowSet, out *Shortage, short int64) (int64, error) {
-	found, err := orders(ctx, tx, selectOrder+` WHERE cabinet_id = ? AND status = 'PRE_RESERVED'
-		AND order_sn IN (SELECT order_sn FROM trade_order_line WHERE sku_id = ?)
-		ORDER BY created_at DESC, order_sn DESC LIMIT `+itoa(int(min(short, 1000)))+l.dialect.forUpdate, out.Cabinet, out.SKU)
+// settleTx picks losers, then books drift, until the truth of a SKU is not
+// negative, and adds to b what stock and Redis have to hear. The holds that may
+// lose are locked before the truth is read, so that none of them ends or is
+// paid in between. nil: there is no shortage.
+func (l *Ledger) settleTx(ctx context.Context, tx *sql.Tx, b *rowSet, cabinet, sku string) (*Shortage, error) {
+	holds, err := orders(ctx, tx, selectOrder+` WHERE cabinet_id = ? AND changed_at >= ? AND status = 'PRE_RESERVED'
+		AND order_sn IN (SELECT order_sn FROM trade_order_line WHERE sku_id = ?) ORDER BY created_at DESC, order_sn DESC`+l.dialect.forUpdate,
+		cabinet, b.now-markAge, sku)
 	if err != nil {
-		return short, fmt.Errorf("find losers: %w", err)
+		return nil, fmt.Errorf("lock holds: %w", err)
 	}
-	for _, o := range found {
+	truth, err := l.sellable(ctx, tx, cabinet)
+	if err != nil {
+		return nil, err
+	}
+	short := -truth[sku]
+	if short <= 0 {
+		return nil, nil
+	}
+	out := &Shortage{Cabinet: cabinet, SKU: sku}
+	for _, o := range holds {
 		if short <= 0 {
 			break
 		}
@@ -88,15 +90,26 @@ func (l *Ledger) pickLosers(ctx context.Context, tx *sql.Tx, b *rowSet, out *Sho
 			err = setState(ctx, tx, o.Order, next, "stock short", b.now)
 		}
 		if err != nil {
-			return short, err
+			return nil, err
 		}
 		l.tell(b, next)
 		out.Losers = append(out.Losers, next)
-		for _, line := range o.Lines {
-			if line.SKU == out.SKU {
-				short -= int64(line.Qty)
-			}
+		short -= units(o.Order, sku)
+	}
+	if short <= 0 {
+		return out, nil
+	}
+	out.Drift = short
+	f := Fact{ID: l.opt.ID(), Cabinet: cabinet, State: statement.Drift, Cause: "shortage nobody could lose", Lines: []wire.Line{{SKU: sku, Qty: int(short)}}}
+	_, err = l.addFact(ctx, tx, b, f, b.now)
+	return out, err
+}
+
+func units(o order.Order, sku string) (n int64) {
+	for _, l := range o.Lines {
+		if l.SKU == sku {
+			n += int64(l.Qty)
 		}
 	}
-	return short, nil
+	return n
 }

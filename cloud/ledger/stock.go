@@ -7,22 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"vendline/cloud/order"
 	"vendline/cloud/statement"
 )
 
 type stockKey struct{ cabinet, sku string }
 
 type lineKey struct{ id, sku string }
-
-// stockIDs remembers the id of each stock row. Ids never change and rows never
-// go, so an entry is right for ever.
-type stockIDs struct {
-	mu  sync.RWMutex
-	ids map[stockKey]int64
-}
 
 type stockRow struct {
 	id                             int64
@@ -87,7 +78,7 @@ func (l *Ledger) applyTx(ctx context.Context, tx *sql.Tx, sts []statement.Statem
 	args := make([]any, 0, len(moves)*7)
 	for _, m := range moves {
 		if m.row == nil {
-			return nil, fmt.Errorf("cabinet %s has no stock row for %s", m.st.Cabinet, m.sku)
+			return nil, &noRowError{m.st.Cabinet, m.sku}
 		}
 		if !m.row.fits(m.delta) {
 			rest[lineKey{m.st.ID, m.sku}] = true
@@ -101,6 +92,13 @@ func (l *Ledger) applyTx(ctx context.Context, tx *sql.Tx, sts []statement.Statem
 	}
 	l.counters.StockUpdates.Add(1)
 	return rest, updateStock(ctx, tx, stock)
+}
+
+// noRowError says that a statement is about a product its cabinet never had.
+type noRowError struct{ cabinet, sku string }
+
+func (e *noRowError) Error() string {
+	return fmt.Sprintf("cabinet %s has no stock row for %s", e.cabinet, e.sku)
 }
 
 type move struct {
@@ -118,10 +116,7 @@ func diff(from, to statement.Effect, qty int64) statement.Effect {
 	}
 }
 
-// updateStock writes all touched rows in one statement. The WHERE clause is the
-// last guard: a row that would fall below zero is not changed, the affected
-// rows do not add up, and the transaction is undone. Every WHEN is unique and
-// every CASE has its ELSE: a duplicate would apply once, a miss would be NULL.
+// updateStock writes all touched rows, in id order, updateRows to a statement.
 func updateStock(ctx context.Context, tx *sql.Tx, stock map[stockKey]*stockRow) error {
 	var rows []*stockRow
 	for _, r := range stock {
@@ -129,10 +124,24 @@ func updateStock(ctx context.Context, tx *sql.Tx, stock map[stockKey]*stockRow) 
 			rows = append(rows, r)
 		}
 	}
-	if len(rows) == 0 {
-		return nil
-	}
 	slices.SortFunc(rows, func(a, b *stockRow) int { return cmp.Compare(a.id, b.id) })
+	for some := range slices.Chunk(rows, updateRows) {
+		if err := updateSome(ctx, tx, some); err != nil {
+			return fmt.Errorf("update stock: %w", err)
+		}
+	}
+	return nil
+}
+
+// updateRows bounds an UPDATE: it has 15 parameters a row, and each CASE is
+// searched from its head for every row.
+const updateRows = 200
+
+// updateSome writes rows in one statement. The WHERE clause is the last guard:
+// a row that would fall below zero is not changed, the affected rows do not add
+// up, and the transaction is undone. Every WHEN is unique and every CASE has
+// its ELSE: a duplicate would apply once, a miss would be NULL.
+func updateSome(ctx context.Context, tx *sql.Tx, rows []*stockRow) error {
 	var q strings.Builder
 	var args []any
 	column := func(delta func(*stockRow) int64) string {
@@ -162,14 +171,14 @@ func updateStock(ctx context.Context, tx *sql.Tx, stock map[stockKey]*stockRow) 
 	q.WriteString(" AND sold + " + column(sold) + " >= 0")
 	res, err := tx.ExecContext(ctx, q.String(), args...)
 	if err != nil {
-		return fmt.Errorf("update stock: %w", err)
+		return err
 	}
 	n, err := res.RowsAffected()
 	if err != nil {
-		return fmt.Errorf("update stock: %w", err)
+		return err
 	}
 	if n != int64(len(rows)) {
-		return fmt.Errorf("update stock: %d of %d rows changed", n, len(rows))
+		return fmt.Errorf("%d of %d rows changed", n, len(rows))
 	}
 	return nil
 }
@@ -181,106 +190,30 @@ func (l *Ledger) lockStock(ctx context.Context, tx *sql.Tx, sts []statement.Stat
 		return nil, err
 	}
 	stock := make(map[stockKey]*stockRow, len(ids))
-	if len(ids) == 0 {
-		return stock, nil
+	for some := range slices.Chunk(ids, maxArgs) {
+		if err := l.lockSome(ctx, tx, some, stock); err != nil {
+			return nil, fmt.Errorf("lock stock: %w", err)
+		}
 	}
+	return stock, nil
+}
+
+func (l *Ledger) lockSome(ctx context.Context, tx *sql.Tx, ids []int64, into map[stockKey]*stockRow) error {
 	rows, err := tx.QueryContext(ctx, "SELECT id, cabinet_id, sku_id, total, available, locked, sold FROM trade_sku_stock WHERE id IN ("+
 		marks(len(ids))+") ORDER BY id"+l.dialect.forUpdate, anys(ids)...)
 	if err != nil {
-		return nil, fmt.Errorf("lock stock: %w", err)
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		r := &stockRow{}
 		if err := rows.Scan(&r.id, &r.key.cabinet, &r.key.sku, &r.total, &r.available, &r.locked, &r.sold); err != nil {
-			return nil, fmt.Errorf("lock stock: %w", err)
+			return err
 		}
 		r.was = statement.Effect{Total: r.total, Available: r.available, Locked: r.locked, Sold: r.sold}
-		stock[r.key] = r
+		into[r.key] = r
 	}
-	return stock, rows.Err()
-}
-
-// stockRowIDs finds the ids of all lines' rows, asking the database only for
-// rows not met before. A fact about a product new to the cabinet makes its row.
-func (l *Ledger) stockRowIDs(ctx context.Context, tx *sql.Tx, sts []statement.Statement) ([]int64, error) {
-	seen := map[stockKey]struct{}{}
-	var ids []int64
-	missing := map[string][]any{} // cabinet → SKUs
-	l.stockID.mu.RLock()
-	for _, s := range sts {
-		for _, w := range s.Lines {
-			k := stockKey{s.Cabinet, w.SKU}
-			if _, dup := seen[k]; dup {
-				continue
-			}
-			seen[k] = struct{}{}
-			if id, ok := l.stockID.ids[k]; ok {
-				ids = append(ids, id)
-			} else {
-				missing[k.cabinet] = append(missing[k.cabinet], k.sku)
-			}
-		}
-	}
-	l.stockID.mu.RUnlock()
-	if len(missing) == 0 {
-		slices.Sort(ids)
-		return ids, nil
-	}
-	for _, s := range sts {
-		if s.State.Fact() && missing[s.Cabinet] != nil {
-			if err := l.makeStock(ctx, tx, s); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for cabinet, skus := range missing {
-		found, err := l.findStock(ctx, tx, cabinet, skus)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, found...)
-	}
-	slices.Sort(ids)
-	return ids, nil
-}
-
-func (l *Ledger) makeStock(ctx context.Context, tx *sql.Tx, s statement.Statement) error {
-	var args []any
-	for _, w := range s.Lines {
-		args = append(args, s.Cabinet, w.SKU, 0, 0, 0, 0, 0)
-	}
-	err := insertRows(ctx, tx, l.dialect.insertNew+"trade_sku_stock (cabinet_id, sku_id, total, available, locked, sold, version)", 7, args, "")
-	if err != nil {
-		return fmt.Errorf("make stock rows: %w", err)
-	}
-	return nil
-}
-
-// findStock asks for row ids. Only ids seen as committed may be remembered: a
-// row made in this very transaction may still be undone.
-func (l *Ledger) findStock(ctx context.Context, tx *sql.Tx, cabinet string, skus []any) ([]int64, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT id, sku_id, version FROM trade_sku_stock WHERE cabinet_id = ? AND sku_id IN ("+marks(len(skus))+")",
-		append([]any{cabinet}, skus...)...)
-	if err != nil {
-		return nil, fmt.Errorf("find stock rows: %w", err)
-	}
-	defer rows.Close()
-	var ids []int64
-	l.stockID.mu.Lock()
-	defer l.stockID.mu.Unlock()
-	for rows.Next() {
-		var id, version int64
-		var sku string
-		if err := rows.Scan(&id, &sku, &version); err != nil {
-			return nil, fmt.Errorf("find stock rows: %w", err)
-		}
-		ids = append(ids, id)
-		if version > 0 {
-			l.stockID.ids[stockKey{cabinet, sku}] = id
-		}
-	}
-	return ids, rows.Err()
+	return rows.Err()
 }
 
 func readLog(ctx context.Context, tx *sql.Tx, sts []statement.Statement) (map[lineKey]logRow, error) {
@@ -310,17 +243,4 @@ func readLog(ctx context.Context, tx *sql.Tx, sts []statement.Statement) (map[li
 		ids = ids[n:]
 	}
 	return known, nil
-}
-
-// applyDirect moves stock in the order's own transaction: the synchronous mode.
-func (l *Ledger) applyDirect(ctx context.Context, tx *sql.Tx, os []order.Order) error {
-	sts := make([]statement.Statement, len(os))
-	for i, o := range os {
-		sts[i] = statementOf(o)
-	}
-	rest, err := l.applyTx(ctx, tx, newest(sts))
-	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("stock would fall below zero")
-	}
-	return err
 }

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"vendline/cloud/order"
 	"vendline/cloud/statement"
@@ -20,50 +18,37 @@ var errShort = errors.New("ledger: stock short")
 // guarded transaction per order, through the same applyTx as step 8. No Redis,
 // no queue, no sharing: the baseline of every benchmark.
 //
-// Promise: nil means all of it is durable; any error means nothing is.
+// Promise: nil means all of it is durable; any error means nothing is. The
+// order's row comes first, so that a replay meets it whatever the stock is by
+// now; limits come after the stock rows' locks, so that of two orders at once
+// the second one counts the first.
 func (l *Ledger) PlaceSync(ctx context.Context, o order.Order, limits []order.Item) error {
-	var short []wire.Shortage
 	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
-		short = nil
 		if err := l.checkDirect(ctx, tx, o.Cabinet); err != nil {
 			return err
 		}
-		if err := l.checkLimits(ctx, tx, o, limits); err != nil {
+		if err := l.insertDirect(ctx, tx, o); err != nil {
 			return err
 		}
 		rest, err := l.applyTx(ctx, tx, []statement.Statement{statementOf(o)})
 		if err != nil {
-			if refusal := l.unknownSKU(ctx, tx, o); refusal != nil {
-				return refusal
-			}
 			return err
 		}
 		if len(rest) > 0 {
-			if short, err = l.shortages(ctx, tx, o); err != nil {
-				return err
-			}
 			return errShort
 		}
-		now := l.now()
-		if err := insertRows(ctx, tx, insertOrder, orderCols, appendOrder(nil, o, now, "placed"), ""); err != nil {
-			if duplicate(err) {
-				return order.ErrExists
-			}
-			return fmt.Errorf("insert order: %w", err)
+		if err := l.checkWaiting(ctx, tx, o); err != nil {
+			return err
 		}
-		if err := insertRows(ctx, tx, insertLine, lineCols, appendLines(nil, o), ""); err != nil {
-			return fmt.Errorf("insert lines: %w", err)
-		}
-		return nil
+		return l.checkLimits(ctx, tx, o, limits)
 	})
-	if errors.Is(err, errShort) {
-		// The log may know the id from an earlier attempt under the same key.
-		if _, found := l.Find(ctx, o.ID); found == nil {
-			return order.ErrExists
-		}
-		return &order.Refusal{Code: wire.CodeStockShort, Detail: "not enough stock", Short: short}
-	}
-	if err == nil {
+	var unknown *noRowError
+	switch {
+	case errors.As(err, &unknown):
+		return &order.Refusal{Code: wire.CodeSKUUnknown, Detail: "this cabinet does not sell " + unknown.sku}
+	case errors.Is(err, errShort):
+		return l.shortOf(ctx, o)
+	case err == nil:
 		l.counters.OrderCommits.Add(1)
 		l.counters.Orders.Add(1)
 		l.opt.Changed([]order.Order{o})
@@ -81,24 +66,63 @@ func (l *Ledger) checkDirect(ctx context.Context, tx *sql.Tx, cabinet string) er
 	if !ok {
 		return &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no cabinet " + cabinet}
 	}
-	l.fleetMu.Lock()
-	defer l.fleetMu.Unlock()
-	if !strings.HasSuffix(g, "."+l.fleet) {
-		return &order.Refusal{Code: wire.CodeFenced, Detail: "another service has taken the stock over; restart this one to take it back"}
+	return l.owns(g)
+}
+
+func (l *Ledger) insertDirect(ctx context.Context, tx *sql.Tx, o order.Order) error {
+	if err := insertRows(ctx, tx, insertOrder, orderCols, appendOrder(nil, o, l.now(), "placed"), ""); err != nil {
+		if duplicate(err) {
+			return order.ErrExists
+		}
+		return fmt.Errorf("insert order: %w", err)
+	}
+	if err := insertRows(ctx, tx, insertLine, lineCols, appendLines(nil, o), ""); err != nil {
+		return fmt.Errorf("insert lines: %w", err)
 	}
 	return nil
 }
 
-// checkLimits counts what the shopper holds or bought here in the last day.
+// checkWaiting keeps units for the orders of a service that ran before in the
+// other mode, and whose statements nobody has applied yet. Once none waits, none
+// that takes units can come any more: that service's placements are refused.
+func (l *Ledger) checkWaiting(ctx context.Context, tx *sql.Tx, o order.Order) error {
+	if l.drained.Load() {
+		return nil
+	}
+	var n int64
+	err := tx.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM local_msg WHERE kind = 'stock') + (SELECT COUNT(*) FROM dead_letter WHERE source = '"+stockSource+"')").Scan(&n)
+	if err != nil {
+		return fmt.Errorf("count waiting statements: %w", err)
+	}
+	if n == 0 {
+		l.drained.Store(true)
+		return nil
+	}
+	truth, err := l.sellable(ctx, tx, o.Cabinet)
+	if err != nil {
+		return err
+	}
+	for _, line := range o.Lines {
+		if truth[line.SKU] < 0 {
+			return errShort
+		}
+	}
+	return nil
+}
+
+// checkLimits counts what else the shopper ordered here in the last day and
+// holds or bought.
 func (l *Ledger) checkLimits(ctx context.Context, tx *sql.Tx, o order.Order, limits []order.Item) error {
+	since := l.now() - markAge
 	for _, it := range limits {
 		if it.Limit <= 0 {
 			continue
 		}
 		var had sql.NullInt64
 		err := tx.QueryRowContext(ctx, `SELECT SUM(l.qty) FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
-			WHERE o.cabinet_id = ? AND o.changed_at >= ? AND o.user_id = ? AND o.status IN ('PRE_RESERVED', 'CONSUMED') AND l.sku_id = ?`,
-			o.Cabinet, l.opt.Clock().Add(-24*time.Hour).UnixMilli(), o.User, it.SKU).Scan(&had)
+			WHERE o.cabinet_id = ? AND o.changed_at >= ? AND o.created_at > ? AND o.user_id = ? AND o.order_sn <> ?
+			AND o.status IN ('PRE_RESERVED', 'CONSUMED') AND l.sku_id = ?`,
+			o.Cabinet, since, since, o.User, o.ID, it.SKU).Scan(&had)
 		if err != nil {
 			return fmt.Errorf("read purchase limit: %w", err)
 		}
@@ -109,39 +133,17 @@ func (l *Ledger) checkLimits(ctx context.Context, tx *sql.Tx, o order.Order, lim
 	return nil
 }
 
-func (l *Ledger) unknownSKU(ctx context.Context, tx *sql.Tx, o order.Order) error {
-	have, err := l.sellable(ctx, tx, o.Cabinet)
+// shortOf refuses an order, with what there is of each SKU it asks too much of.
+func (l *Ledger) shortOf(ctx context.Context, o order.Order) error {
+	have, err := l.Sellable(ctx, o.Cabinet)
 	if err != nil {
-		return nil // the first error stands
+		return err
 	}
+	no := &order.Refusal{Code: wire.CodeStockShort, Detail: "not enough stock"}
 	for _, line := range o.Lines {
-		if _, ok := have[line.SKU]; !ok {
-			return &order.Refusal{Code: wire.CodeSKUUnknown, Detail: "this cabinet does not sell " + line.SKU}
+		if n := max(0, have[line.SKU]); n < int64(line.Qty) {
+			no.Short = append(no.Short, wire.Shortage{SKU: line.SKU, Want: line.Qty, Have: int(n)})
 		}
 	}
-	return nil
-}
-
-func (l *Ledger) shortages(ctx context.Context, tx *sql.Tx, o order.Order) ([]wire.Shortage, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT sku_id, available FROM trade_sku_stock WHERE cabinet_id = ?", o.Cabinet)
-	if err != nil {
-		return nil, fmt.Errorf("read stock: %w", err)
-	}
-	defer rows.Close()
-	have := map[string]int64{}
-	for rows.Next() {
-		var sku string
-		var n int64
-		if err := rows.Scan(&sku, &n); err != nil {
-			return nil, fmt.Errorf("read stock: %w", err)
-		}
-		have[sku] = n
-	}
-	var short []wire.Shortage
-	for _, line := range o.Lines {
-		if have[line.SKU] < int64(line.Qty) {
-			short = append(short, wire.Shortage{SKU: line.SKU, Want: line.Qty, Have: int(have[line.SKU])})
-		}
-	}
-	return short, rows.Err()
+	return no
 }

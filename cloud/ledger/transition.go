@@ -58,6 +58,11 @@ func (l *Ledger) moveSplit(ctx context.Context, cs []*order.Change, errs []error
 // one order see each other), and writes what came out.
 func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, errs []error) ([]outbox.Row, error) {
 	now := l.now()
+	if l.opt.Direct {
+		if err := l.ownStock(ctx, tx); err != nil {
+			return nil, err
+		}
+	}
 	current, err := l.lockOrders(ctx, tx, cs)
 	if err != nil {
 		return nil, err
