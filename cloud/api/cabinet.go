@@ -20,7 +20,7 @@ type cabinetView struct {
 	Cabinet    string     `json:"cabinet"`
 	Connection Connection `json:"connection"`
 	// Source says where the units come from: "live" is what an order would be
-	// measured against now; "ledger" lags by the orders still under way.
+	// measured against now; "ledger" cannot see the orders that are just being placed.
 	Source string      `json:"source"`
 	Stock  []shelfView `json:"stock"`
 }

@@ -44,7 +44,7 @@ func TestACabinetShowsWhatAnOrderWouldBeMeasuredAgainst(t *testing.T) {
 		t.Errorf("after it: %+v", v)
 	}
 	s.redis.Close()
-	if v = look(t, s, "C001"); v.Source != "ledger" || v.Stock[0].Sellable != 10 {
+	if v = look(t, s, "C001"); v.Source != "ledger" || v.Stock[0].Sellable != 8 {
 		t.Errorf("with Redis away: %+v", v)
 	}
 }

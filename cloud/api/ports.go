@@ -30,7 +30,7 @@ type Live interface {
 
 // Truth is the ledger's view of a cabinet, for when there is no live one.
 type Truth interface {
-	// Available returns units by SKU, or a *order.Refusal with CodeCabinetUnknown.
+	// Available returns the units that may be sold by SKU, or a *order.Refusal with CodeCabinetUnknown.
 	Available(ctx context.Context, cabinet string) (map[string]int64, error)
 }
 

@@ -66,7 +66,7 @@ func open(t *testing.T, opening map[string]int64, change ...func(*api.Options)) 
 		Placer: &order.Fast{Stock: s.stock, Ledger: s.ledger, Fence: f}, Log: slog.New(slog.DiscardHandler),
 	}
 	opt := api.Options{
-		Orders: s.orders, Live: s.stock, Truth: s.ledger, Catalogue: goods, ID: newID,
+		Orders: s.orders, Live: s.stock, Truth: truth{s.ledger}, Catalogue: goods, ID: newID,
 		Log: slog.New(slog.NewTextHandler(s.log, nil)),
 	}
 	for _, c := range change {
@@ -165,6 +165,13 @@ func (r reply) order(t *testing.T) placed {
 	var p placed
 	check(t, json.Unmarshal(r.body, &p))
 	return p
+}
+
+// truth is the ledger's view of a cabinet.
+type truth struct{ *ledger.Ledger }
+
+func (t truth) Available(ctx context.Context, cabinet string) (map[string]int64, error) {
+	return t.Sellable(ctx, cabinet)
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

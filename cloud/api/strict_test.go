@@ -78,7 +78,7 @@ func TestWhatIsNotExactlyAnOrderIsRefusedAndNamed(t *testing.T) {
 			}
 		})
 	}
-	units, err := s.ledger.Available(t.Context(), "C001")
+	units, err := s.ledger.Sellable(t.Context(), "C001")
 	check(t, err)
 	if recent, err := s.ledger.Recent(t.Context(), "C001", 1); err != nil || len(recent) != 0 || units["cola"] != 5 {
 		t.Errorf("refused requests left something: %v, %v, error %v", recent, units, err)
