@@ -13,8 +13,8 @@ import (
 // that a backlog of any length takes.
 const readAtOnce = 64
 
-// send publishes rows on s until ctx ends or the connection is lost, which it
-// returns as nil and the reason.
+// send publishes rows on s until ctx ends or the connection is lost; it
+// returns why.
 func (u *Uplink) send(ctx context.Context, s *session) error {
 	u.mu.Lock()
 	u.window.restart(u.cfg.Mono())
@@ -28,8 +28,8 @@ func (u *Uplink) send(ctx context.Context, s *session) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-s.lost:
-			return err
+		case <-s.dead:
+			return s.why
 		case <-beat.C:
 			u.beat(s)
 			continue
@@ -107,8 +107,8 @@ func (u *Uplink) sendRow(ctx context.Context, s *session, row outbox.Row) error 
 	if len(payload) > wire.MaxMessage {
 		return u.park(ctx, row.Seq, wire.CodeTooLarge, fmt.Sprintf("message of %d bytes, at most %d", len(payload), wire.MaxMessage))
 	}
-	if !s.publish(wire.Topic(u.cfg.Cabinet, row.Kind().Channel()), 1, false, payload) {
-		return errNotOpen
+	if !s.publish(message{topic: wire.Topic(u.cfg.Cabinet, row.Kind().Channel()), qos: 1, payload: payload}) {
+		return s.why
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (u *Uplink) untilDue() time.Duration {
 
 // beat tells the cloud how we are. QoS 0: a late beat is worth nothing.
 func (u *Uplink) beat(s *session) {
-	s.publish(wire.Topic(u.cfg.Cabinet, wire.ChannelBeat), 0, false, wire.Encode(wire.Beat{
+	s.publish(message{topic: wire.Topic(u.cfg.Cabinet, wire.ChannelBeat), payload: wire.Encode(wire.Beat{
 		V: wire.Version, Cabinet: u.cfg.Cabinet, Session: s.id, Epoch: u.box.Epoch(), At: u.cfg.Now().UnixMilli(),
 		Depth: u.box.Depth(), Parked: u.box.Parked(), Uptime: u.cfg.Mono().Milliseconds(),
-	}))
+	})})
 }

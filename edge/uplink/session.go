@@ -3,10 +3,10 @@ package uplink
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"sync"
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
@@ -20,7 +20,25 @@ import (
 type session struct {
 	id     string
 	client mqtt.Client
-	lost   chan error // one value
+	out    chan message
+	dead   chan struct{} // closed when the connection is lost or left
+	once   sync.Once
+	why    error // of dead
+}
+
+type message struct {
+	topic   string
+	qos     byte
+	retain  bool
+	payload []byte
+	token   chan<- mqtt.Token // if somebody wants it; buffered
+}
+
+func (s *session) end(why error) {
+	s.once.Do(func() {
+		s.why = why
+		close(s.dead)
+	})
 }
 
 // connect opens a connection, subscribes, and says so to the cloud.
@@ -29,7 +47,7 @@ func (u *Uplink) connect(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{id: id, lost: make(chan error, 1)}
+	s := &session{id: id, out: make(chan message), dead: make(chan struct{})}
 	s.client = mqtt.NewClient(u.options(ctx, s))
 	for topic, handler := range u.routes() { // before Connect: queued answers come at once
 		s.client.AddRoute(topic, handler)
@@ -37,14 +55,15 @@ func (u *Uplink) connect(ctx context.Context) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.cfg.Timing.Handshake)
 	defer cancel()
 	if err := s.wait(ctx, s.client.Connect()); err != nil {
-		s.client.Disconnect(0)
+		s.close(0)
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	if err := u.subscribe(ctx, s); err != nil {
-		s.client.Disconnect(0)
+		s.close(0)
 		return nil, fmt.Errorf("subscribe: %w", err)
 	}
-	u.publishState(s, true)
+	go s.pump()
+	s.publish(u.stateMessage(s, true))
 	return s, nil
 }
 
@@ -63,7 +82,7 @@ func (u *Uplink) options(ctx context.Context, s *session) *mqtt.ClientOptions {
 	o.SetKeepAlive(t.KeepAlive).SetPingTimeout(t.Handshake / 2)
 	o.SetConnectTimeout(t.Handshake)
 	o.SetBinaryWill(wire.Topic(u.cfg.Cabinet, wire.ChannelState), wire.Encode(u.state(s.id, false)), 1, true)
-	o.SetConnectionLostHandler(func(_ mqtt.Client, err error) { s.lost <- err })
+	o.SetConnectionLostHandler(func(_ mqtt.Client, err error) { s.end(err) })
 	o.SetCustomOpenConnectionFn(func(uri *url.URL, _ mqtt.ClientOptions) (net.Conn, error) { return dial(ctx, uri, t.Handshake) })
 	return o
 }
@@ -104,9 +123,8 @@ func (s *session) wait(ctx context.Context, token mqtt.Token) error {
 	select {
 	case <-token.Done():
 		return token.Error()
-	case err := <-s.lost:
-		s.lost <- err
-		return errors.Join(errors.New("connection lost"), err)
+	case <-s.dead:
+		return fmt.Errorf("connection lost: %w", s.why)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -114,29 +132,64 @@ func (s *session) wait(ctx context.Context, token mqtt.Token) error {
 
 // publish hands a message to paho and waits for no token. It reports whether the
 // connection was open; if it breaks right after, the row is simply sent again.
-func (s *session) publish(topic string, qos byte, retain bool, payload []byte) bool {
-	if !s.client.IsConnectionOpen() {
+func (s *session) publish(m message) bool {
+	select {
+	case s.out <- m:
+		return true
+	case <-s.dead:
 		return false
 	}
-	s.client.Publish(topic, qos, retain, payload)
-	return true
+}
+
+// pump calls Publish on a goroutine of its own: on a connection that has just
+// broken it blocks for the whole write timeout, and the next connection shall
+// not wait for that.
+func (s *session) pump() {
+	for {
+		select {
+		case <-s.dead:
+			return
+		case m := <-s.out:
+			if !s.client.IsConnectionOpen() {
+				continue // dead is about to be closed
+			}
+			token := s.client.Publish(m.topic, m.qos, m.retain, m.payload)
+			if m.token != nil {
+				m.token <- token
+			}
+		}
+	}
 }
 
 // leave says goodbye: a clean disconnect sends no will, so the cloud is told.
 func (u *Uplink) leave(s *session) {
-	if s.client.IsConnectionOpen() {
-		token := u.publishState(s, false)
+	patience := time.After(time.Second)
+	said := make(chan mqtt.Token, 1)
+	m := u.stateMessage(s, false)
+	m.token = said
+	if s.publish(m) {
 		select {
-		case <-token.Done():
-		case <-s.lost:
-		case <-time.After(time.Second):
+		case token := <-said:
+			select {
+			case <-token.Done():
+			case <-s.dead:
+			case <-patience:
+			}
+		case <-s.dead:
+		case <-patience:
 		}
 	}
-	s.client.Disconnect(250)
+	s.close(250 * time.Millisecond)
 }
 
-func (u *Uplink) publishState(s *session, online bool) mqtt.Token {
-	return s.client.Publish(wire.Topic(u.cfg.Cabinet, wire.ChannelState), 1, true, wire.Encode(u.state(s.id, online)))
+// close ends the connection, if there still is one.
+func (s *session) close(quiesce time.Duration) {
+	s.end(errLeft)
+	s.client.Disconnect(uint(quiesce.Milliseconds()))
+}
+
+func (u *Uplink) stateMessage(s *session, online bool) message {
+	return message{topic: wire.Topic(u.cfg.Cabinet, wire.ChannelState), qos: 1, retain: true, payload: wire.Encode(u.state(s.id, online))}
 }
 
 func (u *Uplink) state(session string, online bool) wire.State {

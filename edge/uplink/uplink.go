@@ -11,7 +11,7 @@ import (
 	"vendline/shared/wire"
 )
 
-var errNotOpen = errors.New("connection is not open")
+var errLeft = errors.New("left by ourselves")
 
 // Uplink carries one cabinet's rows. Make it with New and run it with Run.
 type Uplink struct {
@@ -77,7 +77,7 @@ func (u *Uplink) once(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		u.leave(s)
 	} else {
-		s.client.Disconnect(0)
+		s.close(0)
 	}
 	return u.down(ctx, err, u.cfg.Mono()-began)
 }
