@@ -46,10 +46,8 @@ func scriptsLost(t T, f *Fixture) {
 func replyLost(t T, f *Fixture) {
 	f.load(units{"cola": 10})
 	f.take("warm", 1, item("cola", 1)) // the script is known
-	proxy := newProxy(t, f.Rig.Addr)
-	servers := f.Rig.Servers
-	servers.Timeout = 200 * time.Millisecond
-	rdb, err := deduct.Open(t.Context(), "redis://"+proxy.addr, servers)
+	proxy := newProxy(t, f.node())
+	rdb, err := deduct.Open(t.Context(), "redis://"+proxy.addr, deduct.Servers{Timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"vendline/lua"
 )
 
 // keys lists the keys that match a pattern in which % is the cabinet.
@@ -32,4 +34,18 @@ func (f *Fixture) keys(pattern string) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// node is the address of the server that holds the cabinet.
+func (f *Fixture) node() string {
+	f.t.Helper()
+	c, isCluster := f.Redis.(*redis.ClusterClient)
+	if !isCluster {
+		return f.Rig.Addr
+	}
+	master, err := c.MasterForKey(f.t.Context(), lua.KeysOf(f.Cabinet, "", "").Stock)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return master.Options().Addr
 }
