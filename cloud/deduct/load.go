@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,6 +34,9 @@ func (s *Stock) Load(ctx context.Context, snap fence.Snapshot) error {
 }
 
 func (s *Stock) load(ctx context.Context, snap fence.Snapshot) error {
+	if snap.Generation == "" || strings.Contains(snap.Generation, "|") {
+		return fmt.Errorf("%q names no generation", snap.Generation)
+	}
 	l := loading{s: s, snap: snap, keys: lua.KeysOf(snap.Cabinet, "", ""), token: s.opt.Token()}
 	r, err := s.one(ctx, &s.lua.LoadBegin, []string{l.keys.Stock, l.keys.Resv}, l.token, snap.Generation, s.opt.Now().UnixMilli())
 	switch {
