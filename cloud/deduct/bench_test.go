@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -19,7 +20,7 @@ import (
 // BenchmarkDeduct admits baskets of three SKUs to one hot cabinet, from as many
 // callers as an API under load has. Every basket is a new order.
 func BenchmarkDeduct(b *testing.B) {
-	for _, callers := range []int{1, 64, 256} {
+	for _, callers := range []int{2, 64, 256} {
 		b.Run(fmt.Sprintf("redis/%d callers", callers), func(b *testing.B) {
 			admit(b, stack.Need(b).RedisAddr, callers, 0)
 		})
@@ -47,7 +48,7 @@ func admit(b *testing.B, addr string, callers, limit int) {
 	items := []order.Item{{SKU: "cola", Qty: 1, Limit: limit}, {SKU: "tea", Qty: 2}, {SKU: "water", Qty: 1}}
 	var next atomic.Int64
 	b.ReportAllocs()
-	b.SetParallelism(max(1, callers/2))
+	b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
