@@ -27,7 +27,7 @@ func (a *access) ID() string { return "vendline-access" }
 
 // Provides implements mochi.Hook.
 func (a *access) Provides(b byte) bool {
-	return bytes.IndexByte([]byte{mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPublish}, b) >= 0
+	return bytes.IndexByte([]byte{mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPublish, mochi.OnSelectSubscribers}, b) >= 0
 }
 
 // OnConnectAuthenticate implements mochi.Hook. A last will that its sender

@@ -140,3 +140,26 @@ func TestCloseFreesTheAddress(t *testing.T) {
 		t.Error("a broker without a password for the cloud started")
 	}
 }
+
+// A member of a shared subscription that died gets nothing while others live.
+func TestShareGoesToTheLiving(t *testing.T) {
+	s := embedded(t)
+	const filter = "$share/g/vend/v1/+/order"
+	keep := func(o *mqtt.ClientOptions) { o.SetCleanSession(false) }
+	dead, err := dial(s, "dead", broker.CloudUser, s.cloud, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.subscribe(t, filter)
+	dead.Disconnect(100)
+	alive := s.connect(t, broker.CloudUser)
+	alive.subscribe(t, filter)
+	one := s.connect(t, s.one)
+	for i := range 50 {
+		one.publish(t, wire.Topic(s.one, wire.ChannelOrder), strconv.Itoa(i))
+	}
+	one.publish(t, wire.Topic(s.one, wire.ChannelOrder), "sentinel")
+	if got := len(alive.until(t, "sentinel")); got != 50 {
+		t.Errorf("%d of 50 messages came", got)
+	}
+}
