@@ -1,0 +1,234 @@
+package intake_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"vendline/cloud/intake"
+	"vendline/cloud/order"
+	"vendline/shared/wire"
+)
+
+// While a server is away an event is not answered and not lost: it is answered
+// when its cabinet sends it again.
+func TestServerAwayMeansNoVerdict(t *testing.T) {
+	eachBroker(t, func(t *testing.T, s site) {
+		shop := newShop()
+		var away atomic.Bool
+		away.Store(true)
+		shop.before = func(context.Context, string) error {
+			if away.Load() {
+				return errAway
+			}
+			return nil
+		}
+		in := s.intake(t, "intake-1", shop, nil)
+		c := s.cabinet(t, 0, nil)
+		events := []wire.Event{c.order("cola", 1), c.fact("cola", 1)}
+		for _, e := range events {
+			c.send(e)
+		}
+		c.raw(wire.ChannelOrder, []byte("{"))
+		await(t, "three events given up", func() bool { return in.Counts().Unanswered == 3 })
+		c.mu.Lock()
+		if len(c.verdicts)+len(c.acked) != 0 {
+			t.Errorf("answered while the server was away: %v %v", c.verdicts, c.acked)
+		}
+		c.mu.Unlock()
+		away.Store(false)
+		for _, e := range events {
+			c.keep(e)
+		}
+		c.raw(wire.ChannelOrder, []byte("{"))
+		c.settled()
+		await(t, "the dead letter", func() bool { return len(shop.buried()) == 1 })
+	})
+}
+
+// A passing failure costs a retry and nothing else.
+func TestPassingFailureIsRetried(t *testing.T) {
+	s := embedded(t)
+	shop := newShop()
+	var tries atomic.Int64
+	shop.before = func(context.Context, string) error {
+		if tries.Add(1) < 3 {
+			return errAway
+		}
+		return nil
+	}
+	s.intake(t, "intake-1", shop, nil)
+	c := s.cabinet(t, 0, nil)
+	e := c.order("cola", 1)
+	c.send(e)
+	if v := c.verdict(e.Seq); v.Code != wire.Accepted {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// "Later" is an answer too: the cabinet keeps its row and is told why.
+func TestRetryableRefusalKeepsTheRow(t *testing.T) {
+	s := embedded(t)
+	shop := newShop()
+	shop.before = func(context.Context, string) error {
+		return &order.Refusal{Code: wire.CodeFenced, Detail: "being rebuilt"}
+	}
+	s.intake(t, "intake-1", shop, nil)
+	c := s.cabinet(t, 0, nil)
+	e := c.order("cola", 1)
+	c.send(e)
+	if v := c.verdict(e.Seq); v.Code != wire.CodeFenced || !v.Retryable {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// Nothing is acknowledged to the broker before the commit: an instance that
+// dies in mid-placement leaves the event to its next incarnation.
+func TestDeathBeforeTheCommitRedelivers(t *testing.T) {
+	eachBroker(t, func(t *testing.T, s site) {
+		shop := newShop()
+		entered, never := make(chan struct{}, 1), make(chan struct{})
+		t.Cleanup(func() { close(never) })
+		shop.before = func(ctx context.Context, _ string) error {
+			entered <- struct{}{}
+			select {
+			case <-ctx.Done():
+			case <-never:
+			}
+			return errAway
+		}
+		cable := newCable(t, s.url)
+		s.intake(t, "intake-1", shop, func(o *intake.Options) { o.Broker = cable.url() })
+		c := s.cabinet(t, 0, nil)
+		e := c.order("cola", 1)
+		c.send(e) // once, never again
+		<-entered
+		cable.cut()
+		next := newShop()
+		s.intake(t, "intake-1", next, nil)
+		if v := c.verdict(e.Seq); v.Code != wire.Accepted {
+			t.Errorf("verdict %+v", v)
+		}
+	})
+}
+
+// Two instances share the load; one dies in mid-stream; every event is answered
+// and counts once.
+func TestOneOfTwoDies(t *testing.T) {
+	eachBroker(t, func(t *testing.T, s site) {
+		shop := newShop()
+		cable := newCable(t, s.url)
+		one := s.intake(t, "intake-1", shop, func(o *intake.Options) { o.Broker = cable.url() })
+		two := s.intake(t, "intake-2", shop, nil)
+		cabinets := stream(t, s, func(sent int) {
+			if sent == 200 {
+				await(t, "both at work", func() bool { return one.Counts().Accepted > 0 && two.Counts().Accepted > 0 })
+				cable.cut()
+			}
+		})
+		checkAll(t, shop, cabinets)
+	})
+}
+
+// An instance that leaves takes its share of the subscription with it.
+func TestLeavingLosesNothing(t *testing.T) {
+	eachBroker(t, func(t *testing.T, s site) {
+		shop := newShop()
+		one := s.intake(t, "intake-1", shop, nil)
+		s.intake(t, "intake-2", shop, nil)
+		cabinets := stream(t, s, func(sent int) {
+			if sent == 200 {
+				one.Leave()
+			}
+		})
+		checkAll(t, shop, cabinets)
+	})
+}
+
+// The broker dies and comes back in mid-stream.
+func TestBrokerRestart(t *testing.T) {
+	eachBroker(t, func(t *testing.T, s site) {
+		shop := newShop()
+		s.intake(t, "intake-1", shop, nil)
+		cabinets := stream(t, s, func(sent int) {
+			if sent == 200 {
+				s.restart(t)
+			}
+		})
+		checkAll(t, shop, cabinets)
+	})
+}
+
+// More than can be worked off is left to the cabinets, and answered later.
+func TestOverloadShedsAndRecovers(t *testing.T) {
+	s := embedded(t)
+	shop := newShop()
+	release := make(chan struct{})
+	shop.before = func(context.Context, string) error { <-release; return nil }
+	in := s.intake(t, "intake-1", shop, func(o *intake.Options) { o.Workers, o.Queue = 1, 2 })
+	c := s.cabinet(t, 0, nil)
+	for range 50 {
+		c.keep(c.order("cola", 1))
+	}
+	await(t, "events shed", func() bool { return in.Counts().Shed >= 40 })
+	close(release)
+	go c.resend(t.Context())
+	c.settled()
+	if len(shop.orders) != 50 {
+		t.Errorf("%d orders", len(shop.orders))
+	}
+}
+
+// stream sends orders and facts from all cabinets, calls midway after each
+// round with the number sent so far, and waits until all are answered.
+func stream(t *testing.T, s site, midway func(sent int)) []*cabinet {
+	const rounds = 100
+	var cabinets []*cabinet
+	ctx, cancel := context.WithCancel(t.Context())
+	var resends sync.WaitGroup
+	defer resends.Wait()
+	defer cancel()
+	for i := range s.names {
+		c := s.cabinet(t, i, nil)
+		cabinets = append(cabinets, c)
+		resends.Go(func() { c.resend(ctx) })
+	}
+	for r := range rounds {
+		for _, c := range cabinets {
+			c.keep(c.order("cola", 1))
+			if r%4 == 0 {
+				c.keep(c.fact("cola", 1))
+			}
+		}
+		midway((r + 1) * len(cabinets))
+	}
+	for _, c := range cabinets {
+		c.settled()
+	}
+	return cabinets
+}
+
+func checkAll(t *testing.T, shop *shop, cabinets []*cabinet) {
+	t.Helper()
+	want := map[string]bool{}
+	for _, c := range cabinets {
+		for seq, vs := range c.verdicts {
+			for _, v := range vs {
+				if v.Code != wire.Accepted || v.ID != vs[0].ID {
+					t.Errorf("%s/%d: verdict %+v", c.id, seq, v)
+				}
+				want[v.ID] = true
+			}
+		}
+		if n := len(c.verdicts) + len(c.acked); int64(n) != c.seq {
+			t.Errorf("%s: %d of %d events answered", c.id, n, c.seq)
+		}
+	}
+	shop.mu.Lock()
+	defer shop.mu.Unlock()
+	if fmt.Sprint(len(want)) != fmt.Sprint(len(shop.orders)) {
+		t.Errorf("%d orders answered, %d placed", len(want), len(shop.orders))
+	}
+}
