@@ -66,8 +66,8 @@ func transient(err error) bool {
 	var m *mysql.MySQLError
 	if errors.As(err, &m) {
 		switch m.Number {
-		case 1205, 1213, // lock wait timeout, deadlock
-			1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1290, 1927, 3024, 3169, 4031:
+		case 1205, 1213, 1020, // lock wait timeout, deadlock, changed since the snapshot
+			1040, 1047, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1290, 1317, 1792, 1836, 1927, 3024, 3169, 4031:
 			return true // too many connections, shutdown, network, read-only, killed
 		}
 		return false

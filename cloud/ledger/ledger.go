@@ -83,7 +83,7 @@ func Open(ctx context.Context, d Dialect, dsn string, opt Options) (*Ledger, err
 	}
 	l := &Ledger{dialect: d, opt: opt, stockID: stockIDs{ids: map[stockKey]int64{}}}
 	var err error
-	if l.db, l.read, err = d.open(dsn); err != nil {
+	if l.db, l.read, err = d.open(dsn, opt.Log); err != nil {
 		return nil, fmt.Errorf("ledger: open: %w", err)
 	}
 	if err := l.prepare(ctx); err != nil {
@@ -134,31 +134,6 @@ func (l *Ledger) closeDB() {
 	if l.read != l.db {
 		_ = l.read.Close()
 	}
-}
-
-func (d Dialect) open(dsn string) (write, read *sql.DB, err error) {
-	if d.driver == "mysql" {
-		db, err := sql.Open(d.driver, dsn)
-		if err != nil {
-			return nil, nil, err
-		}
-		db.SetMaxOpenConns(64)
-		db.SetMaxIdleConns(64)
-		db.SetConnMaxLifetime(3 * time.Minute)
-		return db, db, nil
-	}
-	// One writer, so that transactions queue here and not in SQLITE_BUSY.
-	pragmas := "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
-	if write, err = sql.Open(d.driver, "file:"+dsn+pragmas+"&_txlock=immediate"); err != nil {
-		return nil, nil, err
-	}
-	write.SetMaxOpenConns(1)
-	if read, err = sql.Open(d.driver, "file:"+dsn+pragmas); err != nil {
-		_ = write.Close()
-		return nil, nil, err
-	}
-	read.SetMaxOpenConns(4)
-	return write, read, nil
 }
 
 // inTx runs fn in a transaction at isolation level iso, and again while the

@@ -29,11 +29,15 @@ type promise struct {
 // Run checks every promise, each over a database of its own, and at its end the
 // invariants of stock rows and deduct log.
 func Run(t *testing.T, target Target) {
-	for _, some := range [][]promise{
+	all := [][]promise{
 		schema(), placements(), groups(), transitions(), retries(), facts(),
 		statements(), failures(), shortages(), generations(), effects(), orphans(), outboxes(), letters(),
 		synchronous(), handovers(), histories(),
-	} {
+	}
+	if target.Shared {
+		all = append(all, faults())
+	}
+	for _, some := range all {
 		for _, p := range some {
 			t.Run(p.name, func(t *testing.T) {
 				f := NewFixture(t, target)
