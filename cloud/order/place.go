@@ -115,8 +115,10 @@ func (f *Fast) Retry(ctx context.Context, o Order, items []Item) (Order, error) 
 			if err := f.Fence.Rebuild(ctx, o.Cabinet); err != nil {
 				return Order{}, err
 			}
+		case err != nil:
+			return Order{}, err // c may still be on its way: others share the trip
 		default:
-			return c.After, err
+			return c.After, nil
 		}
 	}
 	return Order{}, &Refusal{Code: wire.CodeFenced, Detail: "the cabinet's stock is being rebuilt"}

@@ -37,12 +37,18 @@ type Placer interface {
 // the first order stands. Dies anywhere: the caller asks again under the same
 // id; whatever the first attempt took is either used or given back, once.
 func (s *Service) Place(ctx context.Context, r Request) (o Order, replay bool, err error) {
-	o, items, err := s.draft(ctx, r)
+	o, err = s.draft(r)
 	if err != nil {
 		return Order{}, false, err
 	}
-	if mayBeOld(o.ID, s.Clock()) {
-		// Its marker may have expired, so MySQL is asked before stock is.
+	items, no := s.price(ctx, &o)
+	var refused *Refusal
+	if no != nil && !errors.As(no, &refused) {
+		return Order{}, false, no
+	}
+	if no != nil || mayBeOld(o.ID, s.Clock()) {
+		// The catalogue may have changed since the first attempt, or its marker
+		// expired: MySQL is asked before anybody hears no, and before stock is.
 		first, err := s.Ledger.Find(ctx, o.ID)
 		if err == nil {
 			return answer(first, o)
@@ -50,6 +56,9 @@ func (s *Service) Place(ctx context.Context, r Request) (o Order, replay bool, e
 		if !errors.Is(err, ErrUnknown) {
 			return Order{}, false, fmt.Errorf("place: %w", err)
 		}
+	}
+	if no != nil {
+		return Order{}, false, no
 	}
 	switch err := s.Placer.Place(ctx, o, items); {
 	case err == nil:
@@ -65,42 +74,52 @@ func (s *Service) Place(ctx context.Context, r Request) (o Order, replay bool, e
 	}
 }
 
-// draft prices a request. Nothing is taken or written yet.
-func (s *Service) draft(ctx context.Context, r Request) (Order, []Item, error) {
+// draft makes an order of a request, without prices. Nothing is asked, taken or
+// written yet.
+func (s *Service) draft(r Request) (Order, error) {
 	if !wire.ValidID(r.ID) {
-		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "id must be a lower-case UUID"}
+		return Order{}, &Refusal{Code: wire.CodeInvalidRequest, Detail: "id must be a lower-case UUID"}
 	}
 	if !wire.ValidCabinet(r.Cabinet) {
-		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "cabinet must be 1 to 32 letters, digits, '_' or '-'"}
+		return Order{}, &Refusal{Code: wire.CodeInvalidRequest, Detail: "cabinet must be 1 to 32 letters, digits, '_' or '-'"}
 	}
 	if !wire.ValidUser(r.User) {
-		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "user must be 1 to 64 letters, digits, '.', '_', '@', ':' or '-'"}
+		return Order{}, &Refusal{Code: wire.CodeInvalidRequest, Detail: "user must be 1 to 64 letters, digits, '.', '_', '@', ':' or '-'"}
 	}
 	lines, err := wire.Basket(r.Lines)
 	if err != nil {
-		return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: err.Error()}
+		return Order{}, &Refusal{Code: wire.CodeInvalidRequest, Detail: err.Error()}
 	}
 	now := s.Clock().Truncate(time.Millisecond).UTC()
 	o := Order{ID: r.ID, Cabinet: r.Cabinet, User: r.User, Status: PreReserved, Version: 1, CreatedAt: now, ExpiresAt: now.Add(s.Hold), HoldUntil: now.Add(s.Hold)}
 	o.Lines = make([]Line, len(lines))
-	items := make([]Item, len(lines))
 	for i, l := range lines {
+		o.Lines[i] = Line{SKU: l.SKU, Qty: l.Qty}
+	}
+	return o, nil
+}
+
+// price looks the lines up in the catalogue.
+func (s *Service) price(ctx context.Context, o *Order) ([]Item, error) {
+	items := make([]Item, len(o.Lines))
+	for i := range o.Lines {
+		l := &o.Lines[i]
 		p, ok, err := s.Catalogue.Product(ctx, l.SKU)
 		if err != nil {
-			return Order{}, nil, fmt.Errorf("place: look %s up: %w", l.SKU, err)
+			return nil, fmt.Errorf("place: look %s up: %w", l.SKU, err)
 		}
 		if !ok {
-			return Order{}, nil, &Refusal{Code: wire.CodeSKUUnknown, Detail: "no product " + l.SKU + " is sold here"}
+			return nil, &Refusal{Code: wire.CodeSKUUnknown, Detail: "no product " + l.SKU + " is sold here"}
 		}
 		if o.Currency != "" && o.Currency != p.Currency {
-			return Order{}, nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "a basket has one currency; this one mixes " + o.Currency + " and " + p.Currency}
+			return nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "a basket has one currency; this one mixes " + o.Currency + " and " + p.Currency}
 		}
 		o.Currency = p.Currency
 		o.Amount += p.Price * int64(l.Qty)
-		o.Lines[i] = Line{SKU: l.SKU, Qty: l.Qty, Price: p.Price}
+		l.Price = p.Price
 		items[i] = Item{SKU: l.SKU, Qty: l.Qty, Limit: p.UserLimit}
 	}
-	return o, items, nil
+	return items, nil
 }
 
 // answer replays the first reply of an id: the order as it was accepted, which
@@ -140,7 +159,10 @@ func (s *Service) move(ctx context.Context, c Change, done Status) (Order, error
 	if errors.As(err, &refused) && refused.Order.Status == done {
 		return refused.Order, nil
 	}
-	return c.After, err
+	if err != nil {
+		return Order{}, err // c may still be on its way: others share the trip
+	}
+	return c.After, nil
 }
 
 // Expire ends the holds among ids whose time is over, and says how many. Time is
