@@ -64,6 +64,7 @@ func (s *Stock) results(ctx context.Context, calls []*call, name func(i int) str
 			err = c.reply.refused()
 		}
 		if err != nil {
+			out[i].Run.Generation = c.reply.generation // whose stock refused, if any did
 			out[i].Err = fmt.Errorf("%s: %w", name(i), err)
 			continue
 		}
