@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -66,7 +67,7 @@ type Fence struct {
 	Ledger Ledger
 	Stock  Stock
 	Log    *slog.Logger
-	flight singleflight.Group
+	shared singleflight.Group
 }
 
 // Rebuild makes Redis agree with the ledger, unless it already does.
@@ -75,27 +76,44 @@ type Fence struct {
 // the load and before the commit: Redis carries a token that MySQL never heard
 // of, so nothing that runs under it counts and the next touch rebuilds again.
 // That is why the token is random per attempt and not a counter.
+//
+// Callers who come at once share one rebuild. It is not any one caller's: it
+// goes on when the first of them gives up, for at most flight.
 func (f *Fence) Rebuild(ctx context.Context, cabinet string) error {
-	_, err, _ := f.flight.Do(cabinet, func() (any, error) {
-		loaded := false
-		err := f.Ledger.Rebuild(ctx, cabinet,
-			func(ctx context.Context, generation string) (bool, error) {
-				have, err := f.Stock.Generation(ctx, cabinet)
-				return have == generation, err
-			},
-			func(ctx context.Context, s Snapshot) error {
-				loaded = true
-				return f.Stock.Load(ctx, s)
-			})
-		if err == nil && loaded {
-			f.Log.Info("stock rebuilt", "cabinet", cabinet)
-		}
-		return nil, err
+	shared := f.shared.DoChan(cabinet, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flight)
+		defer cancel()
+		return nil, f.rebuild(ctx, cabinet)
 	})
-	if err != nil {
-		return fmt.Errorf("rebuild %s: %w", cabinet, err)
+	select {
+	case r := <-shared:
+		if r.Err != nil {
+			return fmt.Errorf("rebuild %s: %w", cabinet, r.Err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("rebuild %s: %w", cabinet, ctx.Err())
 	}
-	return nil
+}
+
+// flight bounds one shared rebuild.
+const flight = 30 * time.Second
+
+func (f *Fence) rebuild(ctx context.Context, cabinet string) error {
+	loaded := false
+	err := f.Ledger.Rebuild(ctx, cabinet,
+		func(ctx context.Context, generation string) (bool, error) {
+			have, err := f.Stock.Generation(ctx, cabinet)
+			return have == generation, err
+		},
+		func(ctx context.Context, s Snapshot) error {
+			loaded = true
+			return f.Stock.Load(ctx, s)
+		})
+	if err == nil && loaded {
+		f.Log.Info("stock rebuilt", "cabinet", cabinet)
+	}
+	return err
 }
 
 // Draw makes generation stale if it is current. Whatever ran under it and has
