@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"vendline/cloud/effect"
@@ -57,6 +58,9 @@ func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (outcome orpha
 		rows = b.rows()
 		return l.insertMsgs(ctx, tx, rows)
 	})
+	if errors.Is(err, errLate) {
+		return orphan.Standing, nil
+	}
 	if err != nil {
 		return orphan.Standing, fmt.Errorf("ledger: settle orphan %s: %w", h.ID, err)
 	}
@@ -66,6 +70,9 @@ func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (outcome orpha
 	l.opt.Feed(rows)
 	return outcome, nil
 }
+
+// errLate says that the late insert committed first: its order stands.
+var errLate = errors.New("ledger: the placement was alive after all")
 
 func (l *Ledger) insertOrphan(ctx context.Context, tx *sql.Tx, b *rowSet, h orphan.Hold) error {
 	if err := l.spend(ctx, tx, h); err != nil {
@@ -78,7 +85,11 @@ func (l *Ledger) insertOrphan(ctx context.Context, tx *sql.Tx, b *rowSet, h orph
 	for _, w := range h.Lines {
 		o.Lines = append(o.Lines, order.Line{SKU: w.SKU, Qty: w.Qty})
 	}
-	if err := insertRows(ctx, tx, insertOrder, orderCols, appendOrder(nil, o, b.now, "placement died"), ""); err != nil {
+	err := insertRows(ctx, tx, insertOrder, orderCols, appendOrder(nil, o, b.now, "placement died"), "")
+	if duplicate(err) {
+		return errLate
+	}
+	if err != nil {
 		return fmt.Errorf("insert orphan: %w", err)
 	}
 	if err := insertRows(ctx, tx, insertLine, lineCols, appendLines(nil, o), ""); err != nil {
