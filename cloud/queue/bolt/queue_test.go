@@ -51,3 +51,15 @@ func TestContract(t *testing.T) {
 		},
 	})
 }
+
+func BenchmarkQueue(b *testing.B) {
+	var topics atomic.Int64
+	queuetest.Bench(b, func(b *testing.B) queuetest.Queue {
+		q, err := bolt.Open(filepath.Join(b.TempDir(), "queue.db"), bolt.Options{Log: quiet()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = q.Close() })
+		return q
+	}, func(*testing.B) string { return "bench" + strconv.FormatInt(topics.Add(1), 10) })
+}

@@ -22,7 +22,6 @@ import (
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
-	"github.com/apache/rocketmq-client-go/v2/rlog"
 )
 
 // ErrClosed is returned by every method once Close was called.
@@ -80,15 +79,12 @@ type sender interface {
 	Shutdown() error
 }
 
-// quieten keeps the library, whose logger is one per process, at warnings.
-var quieten = sync.OnceFunc(func() { rlog.SetLogLevel("warn") })
-
 // Open creates the topics that are missing, trying again until ctx ends, and
 // returns a queue that can send. namesrv is one or more addresses of name
 // servers, separated by ';' or ','; "http://" before them is optional.
 func Open(ctx context.Context, namesrv string, opt Options) (*Queue, error) {
-	quieten()
 	q := &Queue{opt: opt.filled(), receivers: map[*receiver]bool{}}
+	logTo(q.opt.Log)
 	for _, addr := range strings.FieldsFunc(namesrv, func(r rune) bool { return r == ';' || r == ',' }) {
 		q.servers = append(q.servers, "http://"+strings.TrimPrefix(strings.TrimSpace(addr), "http://"))
 	}

@@ -81,3 +81,19 @@ func nowhere(t *testing.T) string {
 	defer l.Close()
 	return fmt.Sprintf("http://%s", l.Addr())
 }
+
+func BenchmarkQueue(b *testing.B) {
+	d := stack.Need(b)
+	q, err := rocket.Open(b.Context(), d.RocketMQ, rocket.Options{Log: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer q.Close()
+	queuetest.Bench(b, func(*testing.B) queuetest.Queue { return q }, func(b *testing.B) string {
+		topic := d.Topic(b, "bench")
+		if err := d.CreateTopic(b.Context(), topic, 4); err != nil {
+			b.Fatal(err)
+		}
+		return topic
+	})
+}
