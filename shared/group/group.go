@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// ErrClosed is returned by Do once Close has been called.
+// ErrClosed is returned by Do once Close has been called. An item that was
+// handed in before may still be carried out, if its trip outlasts the grace.
 var ErrClosed = errors.New("group: closed")
 
 // Trip carries out a group of items and returns one error per item, in order.
@@ -22,9 +23,12 @@ var ErrClosed = errors.New("group: closed")
 // after Close, not with any single caller, since others share the trip.
 type Trip[T any] func(ctx context.Context, items []*T) []error
 
+// Weigher is an item that counts for more than one, towards Options.Max.
+type Weigher interface{ Weight() int }
+
 // Options bound a group.
 type Options struct {
-	Max     int           // most items on one trip; 0 means 256
+	Max     int           // most items on one trip, or the weight from which on it is full; 0 means 256
 	Workers int           // trips under way at once; 0 means 1
 	Linger  time.Duration // how long a lone item waits for company; 0 means not at all
 	Queue   int           // callers that may wait before Do blocks; 0 means 4×Max
@@ -96,7 +100,8 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-g.ctx.Done():
-		// The workers are gone; a trip that ended just before still counts.
+		// The workers are gone, or told to go; a trip that ended just before
+		// still counts.
 		select {
 		case <-t.done:
 			return t.err
@@ -139,37 +144,47 @@ func (g *Group[T]) work() {
 	}
 }
 
-// fill takes whoever is already waiting, then lingers once if asked to.
+// fill takes whoever is already waiting, then lingers once if asked to, unless
+// the trip is full.
 func (g *Group[T]) fill(batch []*ticket[T]) []*ticket[T] {
-	batch = g.take(batch)
-	if g.opt.Linger <= 0 || len(batch) >= g.opt.Max {
+	weight := weigh(batch[0])
+	batch, weight = g.take(batch, weight)
+	if g.opt.Linger <= 0 || weight >= g.opt.Max {
 		return batch
 	}
 	timer := time.NewTimer(g.opt.Linger)
 	defer timer.Stop()
-	for len(batch) < g.opt.Max {
+	for weight < g.opt.Max {
 		select {
 		case t := <-g.in:
-			batch = append(batch, t)
+			batch, weight = append(batch, t), weight+weigh(t)
 		case <-timer.C:
 			return batch
 		case <-g.closing:
-			return g.take(batch)
+			batch, _ = g.take(batch, weight)
+			return batch
 		}
 	}
 	return batch
 }
 
-func (g *Group[T]) take(batch []*ticket[T]) []*ticket[T] {
-	for len(batch) < g.opt.Max {
+func (g *Group[T]) take(batch []*ticket[T], weight int) ([]*ticket[T], int) {
+	for weight < g.opt.Max {
 		select {
 		case t := <-g.in:
-			batch = append(batch, t)
+			batch, weight = append(batch, t), weight+weigh(t)
 		default:
-			return batch
+			return batch, weight
 		}
 	}
-	return batch
+	return batch, weight
+}
+
+func weigh[T any](t *ticket[T]) int {
+	if w, ok := any(t.item).(Weigher); ok {
+		return w.Weight()
+	}
+	return 1
 }
 
 func (g *Group[T]) run(batch []*ticket[T]) {
