@@ -49,6 +49,12 @@ type Consumer struct {
 
 type work struct{ msgs []statement.Message }
 
+// Weight lets a work of many messages leave without waiting for company.
+func (w *work) Weight() int { return len(w.msgs) }
+
+// enough is how many messages a transaction does not wait for more of.
+const enough = 32
+
 // New starts a consumer's workers, one per shard. Close must be called, after
 // the queue has stopped delivering. holds may be nil (no Redis).
 func New(l Ledger, holds Holds, opt Options) *Consumer {
@@ -60,7 +66,7 @@ func New(l Ledger, holds Holds, opt Options) *Consumer {
 	}
 	c := &Consumer{ledger: l, holds: holds, opt: opt, settle: make(chan []statement.Settled, 256)}
 	for range opt.Shards {
-		c.shards = append(c.shards, group.New(group.Options{Max: 4, Linger: opt.Linger}, c.apply))
+		c.shards = append(c.shards, group.New(group.Options{Max: enough, Linger: opt.Linger}, c.apply))
 	}
 	c.done.Go(c.settling)
 	return c
