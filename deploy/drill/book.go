@@ -1,0 +1,180 @@
+package drill
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"vendline/shared/wire"
+)
+
+// Kind says what was asked for, and where.
+type Kind string
+
+// Kinds of events.
+const (
+	Phone   Kind = "phone"   // POST /v1/orders at the cloud
+	Scan    Kind = "scan"    // POST /v1/scan-orders at a cabinet's agent
+	Restock Kind = "restock" // POST /v1/facts there
+)
+
+// Outcome is the definite answer that somebody heard.
+type Outcome string
+
+// Outcomes. A scan's or a fact's yes is its 202: it is on the cabinet's disk.
+const (
+	Unanswered Outcome = ""
+	Yes        Outcome = "yes"
+	No         Outcome = "no"
+)
+
+// Event is one thing that was asked for, and what its asker was told.
+type Event struct {
+	ID      string
+	Key     string // Idempotency-Key it is asked under
+	Kind    Kind
+	Cabinet string
+	User    string
+	Lines   []wire.Line // merged and sorted
+	Outcome Outcome
+	Code    wire.Code // of a no
+	Reply   []byte    // phone: the bytes of the first yes
+	Paid    bool      // the till heard yes
+	Fault   string    // the fault under which it was answered
+	Since   time.Time // when it was answered
+}
+
+// Book is everything the world was told. An event is in it before its first
+// byte is sent, so that nothing the system knows can be unknown here.
+type Book struct {
+	mu     sync.Mutex
+	events map[string]*Event
+	yes    []string // ids of phone orders, in order of their yes
+	heard  int      // definite answers
+	phases []phase
+	broken []Finding
+}
+
+type phase struct {
+	fault string
+	from  time.Time
+}
+
+// NewBook is empty; its first phase has no fault.
+func NewBook() *Book { return &Book{events: map[string]*Event{}} }
+
+// Phase says that a fault is about to strike; what is answered from now on is its.
+func (b *Book) Phase(fault string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.phases = append(b.phases, phase{fault, time.Now()})
+}
+
+// FaultAt names the fault whose phase t falls into.
+func (b *Book) FaultAt(t time.Time) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.faultAt(t)
+}
+
+func (b *Book) faultAt(t time.Time) string {
+	for _, p := range slices.Backward(b.phases) {
+		if !t.Before(p.from) {
+			return p.fault
+		}
+	}
+	return ""
+}
+
+// Begin enters an event that is about to be asked for.
+func (b *Book) Begin(e Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events[e.ID] = &e
+}
+
+// Said enters a yes. The first one's reply stands: any later one must have the
+// same bytes.
+func (b *Book) Said(id string, reply []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.events[id]
+	if e.Outcome == Yes {
+		if !bytes.Equal(e.Reply, reply) {
+			b.complain(e, equalReplays, "first "+string(e.Reply)+" then "+string(reply))
+		}
+		return
+	}
+	e.Outcome, e.Reply = Yes, reply
+	b.answered(e)
+	if e.Kind == Phone {
+		b.yes = append(b.yes, id)
+	}
+}
+
+// Refused enters a definite no to what was sent at the given time. A no to
+// what was sent after the yes had been heard is a broken promise; before, the
+// two may have overtaken one another.
+func (b *Book) Refused(id string, code wire.Code, sent time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.events[id]
+	if e.Outcome == Yes {
+		if sent.After(e.Since) {
+			b.complain(e, equalReplays, "first a yes, then "+string(code))
+		}
+		return
+	}
+	e.Outcome, e.Code = No, code
+	b.answered(e)
+}
+
+// Paid enters that the till heard yes.
+func (b *Book) Paid(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events[id].Paid = true
+}
+
+func (b *Book) answered(e *Event) {
+	b.heard++
+	e.Since = time.Now()
+	e.Fault = b.faultAt(e.Since)
+}
+
+const equalReplays = "a replay gets the first answer, byte for byte"
+
+func (b *Book) complain(e *Event, promise, detail string) {
+	b.broken = append(b.broken, Finding{Promise: promise, ID: e.ID, Fault: b.faultAt(time.Now()), Detail: detail})
+}
+
+// Recent draws one of the last n accepted phone orders.
+func (b *Book) Recent(r *rand.Rand, n int) (Event, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.yes) == 0 {
+		return Event{}, false
+	}
+	n = min(n, len(b.yes))
+	return *b.events[b.yes[len(b.yes)-1-r.IntN(n)]], true
+}
+
+// Answered is how many events have a definite answer.
+func (b *Book) Answered() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.heard
+}
+
+// Events are copies of all entries, and Broken the promises that were broken
+// in the asker's face.
+func (b *Book) Events() (events []Event, broken []Finding) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.events {
+		events = append(events, *e)
+	}
+	return events, slices.Clone(b.broken)
+}
