@@ -1,0 +1,108 @@
+package drill
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the driver of the stack's DSN
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"vendline/cloud/ledger"
+	"vendline/deploy/launch"
+	"vendline/deploy/stack"
+)
+
+// Site is a running Vendline: real servers, vend-cloud, and an agent per
+// cabinet, each of them a process that can be killed.
+type Site struct {
+	Plan   Plan
+	Stack  *stack.Stack
+	Desc   *stack.Description
+	Cloud  *stack.Server
+	Agents map[string]*stack.Server // by cabinet
+	Hold   time.Duration
+
+	db    *sql.DB
+	redis *redis.Client
+	call  *caller
+	final map[string]Verdict // verdicts that will not change; agents forget them in the end
+}
+
+// Times of a site, short so that a drill is.
+const (
+	hold  = 6 * time.Second
+	grace = 8 * time.Second
+)
+
+// OpenSite seeds the stack's database and starts Vendline on it. The processes
+// end with the stack; Close gives back the connections.
+func OpenSite(ctx context.Context, s *stack.Stack, bin launch.Binaries, plan Plan) (*Site, error) {
+	d, err := s.Description()
+	if err != nil {
+		return nil, err
+	}
+	site := &Site{Plan: plan, Stack: s, Desc: d, Agents: map[string]*stack.Server{}, Hold: hold, call: newCaller(), final: map[string]Verdict{}}
+	if err := site.seed(ctx); err != nil {
+		return nil, fmt.Errorf("drill: seed: %w", err)
+	}
+	if site.db, err = sql.Open("mysql", d.MySQLDSN); err != nil {
+		return nil, err
+	}
+	site.db.SetMaxOpenConns(8)
+	site.redis = redis.NewClient(&redis.Options{
+		Addr: d.RedisAddr, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	site.Cloud, err = launch.Cloud(ctx, s, bin, launch.CloudOptions{
+		Name: "vend-cloud", Extra: []string{"--hold", hold.String(), "--grace", grace.String()},
+	})
+	if err != nil {
+		site.Close()
+		return nil, fmt.Errorf("drill: start vend-cloud: %w", err)
+	}
+	for _, c := range plan.Cabinets {
+		if site.Agents[c], err = launch.Agent(ctx, s, bin, launch.AgentOptions{Cabinet: c}); err != nil {
+			site.Close()
+			return nil, fmt.Errorf("drill: start the agent of %s: %w", c, err)
+		}
+	}
+	return site, nil
+}
+
+// Close gives back the connections.
+func (s *Site) Close() {
+	s.call.close()
+	_ = s.db.Close()
+	_ = s.redis.Close()
+}
+
+func (s *Site) seed(ctx context.Context) error {
+	l, err := ledger.Open(ctx, ledger.MySQL(), s.Desc.MySQLDSN, ledger.Options{Clock: time.Now, ID: newID, Token: newToken})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := l.AddProducts(ctx, s.Plan.Products...); err != nil {
+		return err
+	}
+	for _, c := range s.Plan.Cabinets {
+		if err := l.AddCabinet(ctx, c, s.Plan.Opening()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CloudURL and AgentURLs are where people and firmware ask.
+func (s *Site) CloudURL() string { return "http://" + s.Cloud.Addr() }
+
+// AgentURLs are the agents' local APIs, by cabinet.
+func (s *Site) AgentURLs() map[string]string {
+	urls := map[string]string{}
+	for c, a := range s.Agents {
+		urls[c] = "http://" + a.Addr()
+	}
+	return urls
+}
