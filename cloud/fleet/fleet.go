@@ -1,0 +1,113 @@
+// Package fleet is the operator's side: one live page, the reads behind it, and
+// the command to warm cabinets up. It changes nothing by itself.
+//
+// However many pages are open and however many orders flow, one sampler reads
+// the ledger and the stock filter, a bounded number of rows at a time, and all
+// pages are fed from what it keeps; while nobody watches it sleeps. What cannot
+// be read is shown as unknown, never as 0.
+//
+// Files, in the order of the data: ports.go, sampler.go (what is read when),
+// cabinets.go, recent.go and pipeline.go (what is kept), events.go (the stream),
+// page.go and page/ (what is seen); reads.go and warmup.go stand beside it.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"vendline/cloud/order"
+)
+
+// Options of a Fleet. Ledger and Presences are required.
+type Options struct {
+	Ledger    Ledger
+	Presences func() []Presence                               // all cabinets that were ever heard of
+	Live      Live                                            // nil: sellable units are unknown
+	Depth     func(ctx context.Context) (int64, error)        // messages the queue holds for step 8; nil: unknown
+	Tap       func() (orders <-chan order.Order, end func())  // order.Watcher.Tap; nil: orders are seen by reading only
+	Placed    func() int64                                    // orders placed by this process so far; nil: no rate is shown
+	Rebuild   func(ctx context.Context, cabinet string) error // loads a cabinet's stock; nil: no warm-up
+
+	Clock func() time.Time // nil means time.Now
+	Log   *slog.Logger     // nil means silence
+
+	Every    time.Duration // between two samples; 0 means 500 ms
+	Beat     time.Duration // a stream without news says so; 0 means 15 s
+	Watchers int           // most pages at once; 0 means 256
+	Parallel int           // cabinets warmed up at once, over all requests; 0 means 4
+}
+
+// Fleet serves the page. Safe for concurrent use.
+type Fleet struct {
+	opt   Options
+	host  Host
+	page  page
+	warm  chan struct{} // one token per cabinet being warmed up
+	watch watchers
+	state state
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+// New returns a Fleet that reads nothing until somebody looks. Close ends its
+// streams.
+func New(opt Options) (*Fleet, error) {
+	if opt.Ledger == nil || opt.Presences == nil {
+		return nil, errors.New("fleet: Ledger and Presences are required")
+	}
+	if opt.Clock == nil {
+		opt.Clock = time.Now
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Every <= 0 {
+		opt.Every = 500 * time.Millisecond
+	}
+	if opt.Beat <= 0 {
+		opt.Beat = 15 * time.Second
+	}
+	if opt.Watchers <= 0 {
+		opt.Watchers = 256
+	}
+	if opt.Parallel <= 0 {
+		opt.Parallel = 4
+	}
+	f := &Fleet{opt: opt, page: render(), warm: make(chan struct{}, opt.Parallel)}
+	f.state.init()
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	return f, nil
+}
+
+// Mount adds the routes to a server and lets its drain end the streams.
+func (f *Fleet) Mount(h Host) {
+	f.host = h
+	for _, r := range []struct {
+		method, path string
+		serve        http.HandlerFunc
+	}{
+		{http.MethodGet, "/", f.page.ServeHTTP},
+		{http.MethodGet, "/v1/fleet/events", f.events},
+		{http.MethodGet, "/v1/fleet/cabinets", f.readCabinets},
+		{http.MethodGet, "/v1/fleet/orders", f.readOrders},
+		{http.MethodGet, "/v1/fleet/pipeline", f.readPipeline},
+		{http.MethodGet, "/v1/fleet/dead-letters", f.readLetters},
+		{http.MethodPost, "/v1/fleet/warmup", f.warmup},
+	} {
+		h.Handle(r.method, r.path, r.serve)
+	}
+	h.OnDrain(f.cancel)
+}
+
+// Close ends the streams and the sampler, and waits for the sampler.
+func (f *Fleet) Close() {
+	f.cancel()
+	f.watch.close()
+	f.work.Wait()
+}

@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sort"
+	"strconv"
+	"unicode/utf8"
+
+	"vendline/shared/wire"
+)
+
+// Bounds of the reads.
+const (
+	defaultRows = 100
+	mostRows    = 500
+	mostPayload = 4 << 10 // bytes of a dead letter that are shown
+)
+
+// readCabinets answers GET /v1/fleet/cabinets?after=C100&limit=100: cabinets by
+// id, with their stock. next, when there is one, is the next page's after.
+func (f *Fleet) readCabinets(w http.ResponseWriter, r *http.Request) {
+	limit, err := limitOf(r)
+	if err != nil {
+		f.host.Refuse(w, r, err)
+		return
+	}
+	page, err := f.cabinetPage(r.Context(), r.URL.Query().Get("after"), limit)
+	if err != nil {
+		f.host.Refuse(w, r, err)
+		return
+	}
+	f.write(w, page)
+}
+
+type cabinetPage struct {
+	At       int64         `json:"at"`
+	Total    int           `json:"total"`
+	Cabinets []cabinetView `json:"cabinets"`
+	Next     string        `json:"next,omitempty"`
+}
+
+func (f *Fleet) cabinetPage(ctx context.Context, after string, limit int) (cabinetPage, error) {
+	ids, err := f.opt.Ledger.Cabinets(ctx)
+	if err != nil {
+		return cabinetPage{}, err
+	}
+	p := cabinetPage{At: f.opt.Clock().UnixMilli(), Total: len(ids), Cabinets: []cabinetView{}}
+	ids = ids[sort.SearchStrings(ids, after):]
+	if len(ids) > 0 && ids[0] == after {
+		ids = ids[1:]
+	}
+	if len(ids) > limit {
+		ids = ids[:limit]
+		p.Next = ids[limit-1]
+	}
+	products, err := f.opt.Ledger.Products(ctx)
+	if err != nil {
+		return cabinetPage{}, err
+	}
+	names := make(map[string]string, len(products))
+	for _, pr := range products {
+		names[pr.SKU] = pr.Name
+	}
+	presences := map[string]*Presence{}
+	for _, pr := range f.opt.Presences() {
+		presences[pr.Cabinet] = &pr
+	}
+	var live map[string]map[string]int64
+	if f.opt.Live != nil {
+		if live, err = f.opt.Live.SellableMany(ctx, ids); err != nil {
+			f.opt.Log.Debug("the live stock does not answer; sellable is unknown", "error", err)
+		}
+	}
+	for _, id := range ids {
+		shelves, err := f.opt.Ledger.Shelves(ctx, id)
+		if err != nil {
+			return cabinetPage{}, err
+		}
+		if shelves == nil {
+			shelves = []Shelf{}
+		}
+		p.Cabinets = append(p.Cabinets, viewOf(id, presences[id], shelves, live[id], names))
+	}
+	return p, nil
+}
+
+// readOrders answers GET /v1/fleet/orders?cabinet=C001&limit=50: a cabinet's
+// latest orders, newest first.
+func (f *Fleet) readOrders(w http.ResponseWriter, r *http.Request) {
+	cabinet := r.URL.Query().Get("cabinet")
+	limit, err := limitOf(r)
+	if err == nil && !wire.ValidCabinet(cabinet) {
+		err = &wire.FieldError{Path: "cabinet", Problem: "must name a cabinet, as in ?cabinet=C001"}
+	}
+	if err != nil {
+		f.host.Refuse(w, r, err)
+		return
+	}
+	list, err := f.opt.Ledger.Recent(r.Context(), cabinet, limit)
+	if err != nil {
+		f.host.Refuse(w, r, err)
+		return
+	}
+	f.write(w, map[string]any{"at": f.opt.Clock().UnixMilli(), "cabinet": cabinet, "orders": ordersOf(list)})
+}
+
+// readPipeline answers GET /v1/fleet/pipeline: what is unknown is null, and away
+// names who did not answer.
+func (f *Fleet) readPipeline(w http.ResponseWriter, r *http.Request) {
+	v, failed := f.readPipelineParts(r.Context())
+	away := []string{}
+	for source, err := range failed {
+		away = append(away, source)
+		f.opt.Log.Debug("the pipeline is not known in full", "source", source, "error", err)
+	}
+	sort.Strings(away)
+	f.write(w, struct {
+		At int64 `json:"at"`
+		pipelineView
+		Away []string `json:"away"`
+	}{f.opt.Clock().UnixMilli(), v, away})
+}
+
+type letterView struct {
+	ID       string            `json:"id"`
+	Source   string            `json:"source"`
+	Reason   string            `json:"reason"`
+	Attempts int               `json:"attempts"`
+	Created  int64             `json:"created"` // Unix ms
+	Buried   int64             `json:"buried"`
+	Meta     map[string]string `json:"meta"`
+	Bytes    int               `json:"bytes"`            // of the whole payload
+	Text     *string           `json:"text,omitempty"`   // its beginning, if it is text
+	Base64   []byte            `json:"base64,omitempty"` // … if it is not
+}
+
+// readLetters answers GET /v1/fleet/dead-letters?limit=100: the newest ones.
+func (f *Fleet) readLetters(w http.ResponseWriter, r *http.Request) {
+	limit, err := limitOf(r)
+	if err != nil {
+		f.host.Refuse(w, r, err)
+		return
+	}
+	total, err := f.opt.Ledger.CountLetters(r.Context())
+	if err != nil {
+		f.host.Refuse(w, r, err)
+		return
+	}
+	list, err := f.opt.Ledger.Letters(r.Context(), limit)
+	if err != nil {
+		f.host.Refuse(w, r, err)
+		return
+	}
+	views := make([]letterView, len(list))
+	for i, l := range list {
+		views[i] = letterOf(l)
+	}
+	f.write(w, map[string]any{"at": f.opt.Clock().UnixMilli(), "total": total, "dead_letters": views})
+}
+
+func letterOf(l Letter) letterView {
+	v := letterView{ID: l.ID, Source: l.Source, Reason: l.Reason, Attempts: l.Attempts, Meta: l.Meta,
+		Created: l.CreatedAt.UnixMilli(), Buried: l.BuriedAt.UnixMilli(), Bytes: len(l.Payload)}
+	head := l.Payload[:min(len(l.Payload), mostPayload)]
+	if utf8.Valid(l.Payload) {
+		for len(head) > 0 && !utf8.Valid(head) {
+			head = head[:len(head)-1] // not through the middle of a character
+		}
+		v.Text = ref(string(head))
+	} else {
+		v.Base64 = head
+	}
+	return v
+}
+
+func limitOf(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultRows, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostRows {
+		return 0, &wire.FieldError{Path: "limit", Problem: "must be an integer from 1 to " + strconv.Itoa(mostRows)}
+	}
+	return n, nil
+}
+
+func (f *Fleet) write(w http.ResponseWriter, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a view that JSON cannot hold: a bug of this package
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(append(body, '\n')) // the caller may be gone; nothing to do about it
+}

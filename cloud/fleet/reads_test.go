@@ -1,0 +1,130 @@
+package fleet_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"vendline/cloud/fleet"
+	"vendline/cloud/order"
+)
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func readAll(t *testing.T, res *http.Response) string {
+	t.Helper()
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	check(t, err)
+	return string(b)
+}
+
+func TestCabinetsAreReadInPages(t *testing.T) {
+	s := start(t)
+	s.set(func() { s.cabinets = []string{"C001", "C002", "C003"} })
+	var got []string
+	for after := ""; ; {
+		var p struct {
+			Total    int
+			Cabinets []cabinet
+			Next     string
+		}
+		if status := s.get(t, "/v1/fleet/cabinets?limit=2&after="+after, &p); status != 200 || p.Total != 3 {
+			t.Fatalf("HTTP %d: %+v", status, p)
+		}
+		for _, c := range p.Cabinets {
+			got = append(got, c.ID)
+		}
+		if after = p.Next; after == "" {
+			break
+		}
+	}
+	if fmt.Sprint(got) != "[C001 C002 C003]" {
+		t.Errorf("%v", got)
+	}
+	var p struct{ Cabinets []cabinet }
+	s.set(func() { s.away["stock"] = errAway })
+	s.get(t, "/v1/fleet/cabinets", &p)
+	if c := p.Cabinets[0]; *c.Depth != 4 || c.Stock[0].Sellable == nil && c.Stock[0].Available != 12 {
+		t.Errorf("with Redis away: %+v", c)
+	}
+}
+
+func TestOrdersOfACabinet(t *testing.T) {
+	s := start(t)
+	s.set(func() {
+		s.orders = []order.Order{{ID: "a", Cabinet: "C001", Status: order.Consumed, Amount: 9007199254740993, Currency: "JPY", CreatedAt: time.UnixMilli(5), Lines: []order.Line{{SKU: "cola", Qty: 2, Price: 250}}}}
+	})
+	var p struct {
+		Orders []struct {
+			ID, Status string
+			Amount     int64
+			Created    int64
+			Lines      []struct{ Qty int }
+		}
+	}
+	if status := s.get(t, "/v1/fleet/orders?cabinet=C001", &p); status != 200 || len(p.Orders) != 1 || p.Orders[0].Created != 5 || p.Orders[0].Lines[0].Qty != 2 {
+		t.Errorf("HTTP %d: %+v", status, p)
+	}
+}
+
+func TestDeadLettersAreShownWithTheirReason(t *testing.T) {
+	s := start(t)
+	s.set(func() {
+		s.letters = []fleet.Letter{
+			{ID: "1", Source: "mqtt", Reason: "is not valid JSON", Payload: []byte(`{"é`), Attempts: 3, Meta: map[string]string{"cabinet": "C001"}},
+			{ID: "2", Source: "queue", Payload: []byte{0xff, 0x00}},
+			{ID: "3", Source: "queue", Payload: []byte("a" + strings.Repeat("é", 5000))},
+		}
+	})
+	var p struct {
+		Total   int64
+		Letters []struct {
+			ID, Source, Reason string
+			Attempts, Bytes    int
+			Meta               map[string]string
+			Text               *string
+			Base64             []byte
+		} `json:"dead_letters"`
+	}
+	if status := s.get(t, "/v1/fleet/dead-letters", &p); status != 200 || p.Total != 3 || len(p.Letters) != 3 {
+		t.Fatalf("HTTP %d: %+v", status, p)
+	}
+	if l := p.Letters[0]; l.Reason != "is not valid JSON" || *l.Text != `{"é` || l.Attempts != 3 || l.Meta["cabinet"] != "C001" {
+		t.Errorf("%+v", l)
+	}
+	if l := p.Letters[1]; l.Text != nil || string(l.Base64) != "\xff\x00" {
+		t.Errorf("%+v", l)
+	}
+	if l := p.Letters[2]; l.Bytes != 10001 || len(*l.Text) != 4095 || strings.ContainsRune(*l.Text, '\ufffd') {
+		t.Errorf("a long one is cut to %d bytes of %d", len(*l.Text), l.Bytes)
+	}
+}
+
+func TestReadsAreBoundedAndFailuresAreProblems(t *testing.T) {
+	s := start(t)
+	for _, path := range []string{"cabinets?limit=0", "cabinets?limit=501", "orders?cabinet=C001&limit=x", "dead-letters?limit=-1", "orders", "orders?cabinet=%2B", "orders?cabinet=a%2Fb"} {
+		var p struct{ Code, Detail string }
+		if status := s.get(t, "/v1/fleet/"+path, &p); status != 400 || p.Code != "invalid_request" {
+			t.Errorf("%s: HTTP %d %s", path, status, p.Code)
+		}
+	}
+	s.set(func() { s.away["ledger"] = errAway })
+	for _, path := range []string{"cabinets", "orders?cabinet=C001", "dead-letters"} {
+		var p struct {
+			Code, Detail string
+			Retryable    bool
+		}
+		if status := s.get(t, "/v1/fleet/"+path, &p); status != 503 || p.Code != "unavailable" || !p.Retryable || strings.Contains(p.Detail, "10.0.0.7") {
+			t.Errorf("%s: HTTP %d %+v", path, status, p)
+		}
+	}
+}
