@@ -122,7 +122,7 @@ func (r *Runner) fromTable(ctx context.Context) {
 }
 
 func (r *Runner) lease(attempts int) time.Duration {
-	return min(r.Lease<<min(max(attempts, 0), 12), 10*time.Minute)
+	return min(r.Lease<<min(max(attempts-1, 0), 12), 10*time.Minute)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
