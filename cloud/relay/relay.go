@@ -43,18 +43,19 @@ func (r *Relay) Stock(ctx context.Context, rows []outbox.Row) error {
 	return nil
 }
 
-// Timer is the carrier of timer rows.
+// Timer is the carrier of timer rows. One that cannot be read is dropped, so
+// that it does not hold up the others: the sweeper does not need it.
 func (r *Relay) Timer(ctx context.Context, rows []outbox.Row) error {
-	msgs := make([]queue.Message, len(rows))
+	msgs := make([]queue.Message, 0, len(rows))
 	ids := make([]string, len(rows))
 	for i, row := range rows {
+		ids[i] = row.ID
 		var t outbox.Timer
 		if err := json.Unmarshal(row.Payload, &t); err != nil {
-			return fmt.Errorf("relay: timer row %s: %w", row.ID, err)
+			continue
 		}
 		// A little late rather than early: an early hint finds nothing due.
-		msgs[i] = queue.Message{Topic: r.Topics.Timer, Key: row.ID, Body: row.Payload, DeliverAt: time.UnixMilli(t.At).Add(500 * time.Millisecond)}
-		ids[i] = row.ID
+		msgs = append(msgs, queue.Message{Topic: r.Topics.Timer, Key: row.ID, Body: row.Payload, DeliverAt: time.UnixMilli(t.At).Add(500 * time.Millisecond)})
 	}
 	if err := r.Sender.Send(ctx, msgs...); err != nil {
 		return fmt.Errorf("relay: send timers: %w", err)
