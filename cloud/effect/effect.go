@@ -43,7 +43,8 @@ type Delta struct {
 }
 
 // Result is what became of one effect on Redis. Err is order.ErrNotLoaded while
-// the cabinet is fenced; any other says that the outcome is unknown.
+// the cabinet is fenced; a *order.Refusal when the id means something else to
+// the generation of Run; any other says that the outcome is unknown.
 type Result struct {
 	Run order.Run // the generation it ran under; a ticket if it is an adjust
 	Err error

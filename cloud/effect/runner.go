@@ -20,7 +20,7 @@ type Ledger interface {
 	// FinishEffects deletes the row in a transaction that finds every run's
 	// generation current and its ticket its own; else *StaleError.
 	FinishEffects(ctx context.Context, row string, runs []Ran) error
-	// Bury keeps a row that cannot be read.
+	// Bury keeps a row that cannot be read, or that Redis refuses for good.
 	Bury(ctx context.Context, source, reason string, payload []byte, meta map[string]string) error
 	Delete(ctx context.Context, ids ...string) error
 }
@@ -47,7 +47,7 @@ func (r *Runner) Carry(ctx context.Context, rows []outbox.Row) error {
 			}
 			continue
 		}
-		if err := r.carry(ctx, row.ID, effects); err != nil {
+		if err := r.carry(ctx, row, effects); err != nil {
 			failed = fmt.Errorf("effect: row %s: %w", row.ID, err)
 		}
 	}
@@ -61,31 +61,56 @@ func (r *Runner) bury(ctx context.Context, row outbox.Row, why error) error {
 	return r.Ledger.Delete(ctx, row.ID)
 }
 
-// carry tries a row under fresh generations a few times; the poll goes on.
-func (r *Runner) carry(ctx context.Context, row string, effects []Effect) error {
+// carry tries a row under fresh generations a few times; the poll goes on. A
+// row that is refused again by a stock just rebuilt is nobody's to carry out.
+func (r *Runner) carry(ctx context.Context, row outbox.Row, effects []Effect) error {
 	var err error
+	refused := false
 	for range 6 {
 		var runs []Ran
+		var no *refusedError
 		if runs, err = r.run(ctx, effects); err == nil {
-			err = r.Ledger.FinishEffects(ctx, row, runs)
+			err = r.Ledger.FinishEffects(ctx, row.ID, runs)
+		} else if errors.As(err, &no) {
+			if refused {
+				return r.bury(ctx, row, no)
+			}
+			refused, err = true, no.stale
 		}
 		var stale *StaleError
 		if !errors.As(err, &stale) {
 			return err
 		}
-		for _, d := range stale.Doubled {
-			if err := r.Fence.Draw(ctx, d.Cabinet, d.Run.Generation); err != nil {
-				return err
-			}
-		}
-		for _, c := range stale.Cabinets {
-			if err := r.Fence.Rebuild(ctx, c); err != nil {
-				return err
-			}
+		if err := r.renew(ctx, stale); err != nil {
+			return err
 		}
 	}
 	return err
 }
+
+// renew rebuilds the cabinets whose runs do not count.
+func (r *Runner) renew(ctx context.Context, stale *StaleError) error {
+	for _, d := range stale.Doubled {
+		if err := r.Fence.Draw(ctx, d.Cabinet, d.Run.Generation); err != nil {
+			return err
+		}
+	}
+	for _, c := range stale.Cabinets {
+		if err := r.Fence.Rebuild(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusedError says that Redis has the id of an effect for something else. Only
+// a rebuild can tell what is right: it loads what the ledger says.
+type refusedError struct {
+	stale *StaleError
+	why   error
+}
+
+func (e *refusedError) Error() string { return e.why.Error() }
 
 // run sends all effects to Redis in at most two pipelines.
 func (r *Runner) run(ctx context.Context, effects []Effect) ([]Ran, error) {
@@ -98,37 +123,47 @@ func (r *Runner) run(ctx context.Context, effects []Effect) ([]Ran, error) {
 			adjusts = append(adjusts, *e.Adjust)
 		}
 	}
-	runs := make([]Ran, 0, len(effects))
+	ran := make([]Ran, 0, len(effects))
+	var results []Result
+	if len(releases) > 0 {
+		results = r.Stock.Release(ctx, releases)
+		for i, res := range results {
+			ran = append(ran, Ran{Cabinet: releases[i].Cabinet, ID: releases[i].ID, Run: res.Run})
+		}
+	}
+	if len(adjusts) > 0 {
+		adjusted := r.Stock.Adjust(ctx, adjusts)
+		for i, res := range adjusted {
+			ran = append(ran, Ran{Cabinet: adjusts[i].Cabinet, ID: adjusts[i].ID, Run: res.Run})
+		}
+		results = append(results, adjusted...)
+	}
+	return ran, judge(ran, results)
+}
+
+// judge is nil when every effect was carried out.
+func judge(ran []Ran, results []Result) error {
 	stale := &StaleError{}
-	take := func(cabinet, id string, res Result) error {
-		var refused *order.Refusal
+	var why error
+	for i, res := range results {
+		var no *order.Refusal
 		switch {
+		case res.Err == nil:
 		case errors.Is(res.Err, order.ErrNotLoaded):
-			stale.Cabinets = append(stale.Cabinets, cabinet)
-		case errors.As(res.Err, &refused):
-			// The id means something else in Redis: only a rebuild can tell what
-			// is right, and it loads what the ledger says.
-			stale.Cabinets = append(stale.Cabinets, cabinet)
-			stale.Doubled = append(stale.Doubled, Ran{Cabinet: cabinet, ID: id, Run: res.Run})
-		case res.Err != nil:
-			return res.Err
+			stale.Cabinets = append(stale.Cabinets, ran[i].Cabinet)
+		case errors.As(res.Err, &no):
+			why = res.Err
+			stale.Cabinets = append(stale.Cabinets, ran[i].Cabinet)
+			stale.Doubled = append(stale.Doubled, ran[i])
 		default:
-			runs = append(runs, Ran{Cabinet: cabinet, ID: id, Run: res.Run})
-		}
-		return nil
-	}
-	for i, res := range r.Stock.Release(ctx, releases) {
-		if err := take(releases[i].Cabinet, releases[i].ID, res); err != nil {
-			return nil, err
+			return res.Err
 		}
 	}
-	for i, res := range r.Stock.Adjust(ctx, adjusts) {
-		if err := take(adjusts[i].Cabinet, adjusts[i].ID, res); err != nil {
-			return nil, err
-		}
+	switch {
+	case why != nil:
+		return &refusedError{stale, why}
+	case len(stale.Cabinets) > 0:
+		return stale
 	}
-	if len(stale.Cabinets) > 0 {
-		return nil, stale
-	}
-	return runs, nil
+	return nil
 }
