@@ -149,10 +149,11 @@ func TestThePollFindsWhatNobodyCarried(t *testing.T) {
 		r := s.runner(&outbox.Runner{Batch: 10, Poll: time.Second, Lease: 5 * time.Second})
 		during(t, r, func() {
 			time.Sleep(4500 * time.Millisecond)
-			synctest.Wait()
+			s.mu.Lock()
 			if len(s.carried) != 0 {
 				t.Errorf("carried %v within somebody's lease", s.carried)
 			}
+			s.mu.Unlock()
 			time.Sleep(time.Second)
 		})
 		if len(s.carried) != 25 {
