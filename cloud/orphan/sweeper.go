@@ -3,6 +3,7 @@ package orphan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -50,18 +51,22 @@ func (s *Sweeper) Run(ctx context.Context) {
 	}
 }
 
-// Sweep looks at every cabinet once.
+// Sweep looks at every cabinet once; one that fails keeps none of the others.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	cabinets, err := s.Ledger.Cabinets(ctx)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, c := range cabinets {
 		if err := s.Cabinet(ctx, c); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("cabinet %s: %w", c, err))
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Cabinet settles the orphans of one cabinet: in MySQL first, then, through the
@@ -79,6 +84,7 @@ func (s *Sweeper) Cabinet(ctx context.Context, cabinet string) error {
 		return err
 	}
 	var known []statement.Settled
+	var errs []error
 	for _, h := range holds {
 		outcome, err := s.Ledger.SettleOrphan(ctx, h)
 		switch {
@@ -90,15 +96,15 @@ func (s *Sweeper) Cabinet(ctx context.Context, cabinet string) error {
 		case errors.Is(err, order.ErrStale):
 			return s.Fence.Rebuild(ctx, cabinet)
 		case err != nil:
-			return err
+			errs = append(errs, err) // the others may be settled all the same
 		case outcome == Known:
 			known = append(known, statement.Settled{Cabinet: cabinet, ID: h.ID, Version: h.Version})
 		case outcome == Settled:
 			s.Log.Info("hold settled that no placement finished", "cabinet", cabinet, "id", h.ID)
 		}
 	}
-	if len(known) == 0 {
-		return nil
+	if len(known) > 0 {
+		errs = append(errs, s.Stock.Settle(ctx, known))
 	}
-	return s.Stock.Settle(ctx, known)
+	return errors.Join(errs...)
 }
