@@ -83,10 +83,12 @@ allow_anonymous false
 password_file %s/passwords
 acl_file %s/acl
 
-# Without the two autosave lines a PUBACK is worth nothing after a power cut.
+# Saved every second: without this a PUBACK is worth nothing after a power cut.
+# Saved at every change instead, the broker passes 230 orders a second, not 2,500;
+# and a cabinet keeps what it sent until the cloud's own answer in any case.
 persistence true
 persistence_location %s/data/
-autosave_on_changes true
+autosave_on_changes false
 autosave_interval 1
 
 max_inflight_messages 1000
