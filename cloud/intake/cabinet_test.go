@@ -20,7 +20,7 @@ const patience = time.Minute
 // cabinet is an agent reduced to its promise: it keeps an event until it is
 // answered, and sends it again until then.
 type cabinet struct {
-	t      *testing.T
+	t      testing.TB
 	id     string
 	epoch  string
 	client mqtt.Client
@@ -37,7 +37,7 @@ type cabinet struct {
 	ups      int // connections so far
 }
 
-func (s site) cabinet(t *testing.T, i int, change func(*mqtt.ClientOptions)) *cabinet {
+func (s site) cabinet(t testing.TB, i int, change func(*mqtt.ClientOptions)) *cabinet {
 	t.Helper()
 	name := s.names[i]
 	c := &cabinet{t: t, id: name, epoch: id(9, i), waiting: map[int64]func(){}, verdicts: map[int64][]wire.Verdict{}, acked: map[int64]int{}, changed: make(chan struct{})}

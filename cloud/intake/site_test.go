@@ -25,7 +25,7 @@ type site struct {
 
 var cabinetNames = []string{"C0", "C1", "C2", "C3"}
 
-func embedded(t *testing.T) site {
+func embedded(t testing.TB) site {
 	passwords := map[string]string{}
 	for _, n := range cabinetNames {
 		passwords[n] = "secret-" + n
@@ -52,7 +52,7 @@ func embedded(t *testing.T) site {
 }
 
 // mosquitto is a broker for this test alone: an intake answers whoever speaks there.
-func mosquitto(t *testing.T) site {
+func mosquitto(t testing.TB) site {
 	s := stack.Own(t, stack.Options{Mosquitto: true, Cabinets: cabinetNames})
 	d, err := s.Description()
 	if err != nil {
@@ -79,7 +79,7 @@ func eachBroker(t *testing.T, check func(t *testing.T, s site)) {
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // intake starts an instance that is ready when this returns.
-func (s site) intake(t *testing.T, client string, shop *shop, change func(*intake.Options)) *intake.Intake {
+func (s site) intake(t testing.TB, client string, shop *shop, change func(*intake.Options)) *intake.Intake {
 	t.Helper()
 	o := intake.Options{
 		Broker: s.url, User: s.user, Password: s.password, Client: client,
