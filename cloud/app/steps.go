@@ -67,7 +67,7 @@ func (a *App) openStock(ctx context.Context) error {
 		return err
 	}
 	a.onClose(func() { _ = rdb.Close() })
-	a.Stock = deduct.New(rdb, deduct.Options{Now: a.Deps.Clock})
+	a.Stock = deduct.New(rdb, deduct.Options{Now: a.Deps.Clock, InFlight: 1})
 	a.onClose(a.Stock.Close)
 	a.Fence = &fence.Fence{Ledger: a.Ledger, Stock: a.Stock, Log: a.Deps.Log}
 	return nil

@@ -35,7 +35,7 @@ type Options struct {
 	Changed func([]order.Order) // told of every committed order state; must not block
 	Direct  bool                // synchronous mode: stock moves in the order's own transaction
 	Group   int                 // most orders of one commit; 0 means 256
-	Workers int                 // commits under way at once; 0 means 2
+	Workers int           // commits under way at once; 0 means 1: the largest groups, the fewest commits
 }
 
 // Ledger is safe for concurrent use.
@@ -70,7 +70,7 @@ func Open(ctx context.Context, d Dialect, dsn string, opt Options) (*Ledger, err
 		opt.Group = 256
 	}
 	if opt.Workers <= 0 {
-		opt.Workers = 2
+		opt.Workers = 1
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)

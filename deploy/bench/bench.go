@@ -44,7 +44,7 @@ func skus() []string {
 
 // Run starts the servers, measures every scenario, and stops what it started.
 func Run(ctx context.Context, cfg Config) (Report, error) {
-	s, err := stack.Start(ctx, stack.Options{Dir: cfg.Dir, Log: cfg.Out, Cabinets: benchCabinets()}.All())
+	s, err := stack.Start(ctx, stack.Options{Dir: cfg.Dir, Log: cfg.Out, Cabinets: []string{edgeCabinet}}.All())
 	if err != nil {
 		return Report{}, fmt.Errorf("bench: %w", err)
 	}

@@ -18,7 +18,7 @@ type Report struct {
 	At        time.Time    `json:"at"`
 	Machine   Machine      `json:"machine"`
 	Scenarios []Scenario   `json:"scenarios"`
-	Edge      *edge.Report `json:"edge,omitempty"`
+	Edge      *edge.Result `json:"edge,omitempty"`
 }
 
 // Machine is where it ran.
@@ -88,7 +88,7 @@ func (r Report) Print(w io.Writer) {
 	t.Flush()
 	if r.Edge != nil {
 		fmt.Fprintln(w)
-		r.Edge.Print(w)
+		printEdge(w, *r.Edge)
 	}
 }
 

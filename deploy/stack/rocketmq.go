@@ -79,7 +79,7 @@ func (s *Stack) rocketMQ(lib string, namesrv, broker int) error {
 	s.Broker, err = s.server(Process{
 		Name: "broker", Program: java, Dir: dir, Addr: address(broker),
 		Env: []string{"ROCKETMQ_HOME=" + filepath.Join(dir, "broker")},
-		Args: javaArgs(dir, "broker", lib, []string{"-Xms256m", "-Xmx512m", "-XX:MaxDirectMemorySize=512m",
+		Args: javaArgs(dir, "broker", lib, []string{"-XX:TieredStopAtLevel=1", "-Xms256m", "-Xmx512m", "-XX:MaxDirectMemorySize=512m",
 			// At nearly full it deletes even what nobody has read yet: as late as can be.
 			"-Drocketmq.broker.diskSpaceCleanForciblyRatio=0.98",
 			"-Drocketmq.broker.diskSpaceWarningLevelRatio=0.99",
@@ -126,6 +126,8 @@ autoCreateTopicEnable=true
 defaultTopicQueueNums=4
 flushConsumerOffsetInterval=1000
 mappedFileSizeCommitLog=67108864
+# Flushing the timer wheel compares 19 MB; every second that is a tenth of a core.
+timerFlushIntervalMs=10000
 # A machine whose disk is nearly full is still good for a test.
 diskMaxUsedSpaceRatio=95
 # A busy machine may make a sender wait; that is no reason to refuse it.
