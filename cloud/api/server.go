@@ -122,6 +122,7 @@ func (s *Server) route() error {
 	e.GET("/v1/cabinets/:id", s.cabinet)
 	e.GET("/healthz", s.healthz)
 	e.GET("/readyz", s.readyz)
+	e.GET("/openapi.json", s.openapi)
 	e.GET("/metrics", gin.WrapH(promhttp.HandlerFor(s.opt.Registry, promhttp.HandlerOpts{})))
 	s.engine = e
 	return nil

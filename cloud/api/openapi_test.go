@@ -1,0 +1,216 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"vendline/cloud/fleet"
+	"vendline/cloud/order"
+	"vendline/cloud/outbox"
+	"vendline/shared/wire"
+)
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// served is the whole HTTP side, over parts that answer what the document's
+// examples need.
+func served(t *testing.T) *Server {
+	t.Helper()
+	s, err := NewServer(Options{Orders: scripted{}, Live: scripted{}, Truth: scripted{}, Catalogue: scripted{}, ID: func() string { return "r1" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fleet.New(fleet.Options{Ledger: scripted{}, Presences: func() []fleet.Presence {
+		return []fleet.Presence{{Cabinet: "C001", Status: "online", Seen: time.Now(), Depth: 3}}
+	}, Depth: func(context.Context) (int64, error) { return 0, errors.New("away") },
+		Rebuild: func(context.Context, string) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	f.Mount(s)
+	return s
+}
+
+var parameter = regexp.MustCompile(`:(\w+)`)
+
+func TestTheDocumentListsExactlyTheRoutes(t *testing.T) {
+	var routes, documented []string
+	for _, r := range served(t).engine.Routes() {
+		routes = append(routes, r.Method+" "+parameter.ReplaceAllString(r.Path, "{$1}"))
+	}
+	for path, item := range document(t).Paths.Map() {
+		for method := range item.Operations() {
+			documented = append(documented, method+" "+path)
+		}
+	}
+	slices.Sort(routes)
+	slices.Sort(documented)
+	if !slices.Equal(routes, documented) {
+		t.Errorf("routes\n%s\ndocumented\n%s", strings.Join(routes, "\n"), strings.Join(documented, "\n"))
+	}
+}
+
+func TestTheDocumentListsEveryCode(t *testing.T) {
+	var have, want []string
+	for _, v := range document(t).Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
+		have = append(have, v.(string))
+	}
+	for _, r := range table {
+		want = append(want, string(r.code))
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("documented %v\ntable %v", have, want)
+	}
+}
+
+func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
+	s, doc := served(t), document(t)
+	const good = `{"cabinet":"C001","user":"u1","lines":[{"sku":"cola","qty":2}]}`
+	for _, c := range []struct {
+		method, path, template, body string
+		status                       int
+	}{
+		{"POST", "/v1/orders", "/v1/orders", good, 201},
+		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "2", "-2", 1), 400},
+		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "none", 1), 404},
+		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "short", 1), 409},
+		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "other", 1), 422},
+		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "away", 1), 503},
+		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "panic", 1), 500},
+		{"POST", "/v1/orders", "/v1/orders", strings.Repeat(" ", wire.MaxMessage) + good, 413},
+		{"GET", "/v1/orders/" + known, "/v1/orders/{id}", "", 200},
+		{"GET", "/v1/orders/" + known + "?wait=1s", "/v1/orders/{id}", "", 200},
+		{"GET", "/v1/orders/" + known + "?wait=x", "/v1/orders/{id}", "", 400},
+		{"GET", "/v1/orders/0", "/v1/orders/{id}", "", 404},
+		{"POST", "/v1/orders/" + known + "/cancel", "/v1/orders/{id}/cancel", "", 409},
+		{"GET", "/v1/cabinets/C001", "/v1/cabinets/{id}", "", 200},
+		{"GET", "/v1/cabinets/C404", "/v1/cabinets/{id}", "", 404},
+		{"GET", "/healthz", "/healthz", "", 200},
+		{"GET", "/readyz", "/readyz", "", 200},
+		{"GET", "/metrics", "/metrics", "", 200},
+		{"GET", "/openapi.json", "/openapi.json", "", 200},
+		{"GET", "/", "/", "", 200},
+		{"GET", "/v1/fleet/cabinets", "/v1/fleet/cabinets", "", 200},
+		{"GET", "/v1/fleet/orders?cabinet=C001", "/v1/fleet/orders", "", 200},
+		{"GET", "/v1/fleet/orders", "/v1/fleet/orders", "", 400},
+		{"GET", "/v1/fleet/pipeline", "/v1/fleet/pipeline", "", 200},
+		{"GET", "/v1/fleet/dead-letters", "/v1/fleet/dead-letters", "", 200},
+		{"POST", "/v1/fleet/warmup", "/v1/fleet/warmup", `{"cabinets":["C001"]}`, 200},
+		{"POST", "/v1/fleet/warmup", "/v1/fleet/warmup", `{}`, 400},
+	} {
+		t.Run(c.method+" "+c.path[:min(40, len(c.path))], func(t *testing.T) {
+			r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+			r.Header.Set("Idempotency-Key", "k")
+			if c.body != "" {
+				r.Header.Set("Content-Type", "application/json")
+			}
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			if w.Code != c.status {
+				t.Fatalf("HTTP %d: %s", w.Code, w.Body)
+			}
+			item := doc.Paths.Value(c.template)
+			in := &openapi3filter.RequestValidationInput{Request: r, Route: &routers.Route{Spec: doc, Path: c.template, PathItem: item, Method: c.method, Operation: item.GetOperation(c.method)}}
+			kind := w.Header().Get("Content-Type")
+			err := openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+				RequestValidationInput: in, Status: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())),
+				Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: !strings.Contains(kind, "json") || strings.Contains(kind, "ndjson")},
+			})
+			if err != nil {
+				t.Errorf("%v\n%s", err, w.Body)
+			}
+			if media, _, _ := strings.Cut(kind, ";"); in.Route.Operation.Responses.Status(w.Code).Value.Content[media] == nil {
+				t.Errorf("answered as %s, which is not documented", media)
+			}
+		})
+	}
+}
+
+const known = "0190a7d2-4b1c-7000-8000-0123456789ab"
+
+// scripted answers by the SKU or the id it is asked about.
+type scripted struct{}
+
+func (scripted) Place(_ context.Context, r order.Request) (order.Order, bool, error) {
+	switch r.Lines[0].SKU {
+	case "none":
+		return order.Order{}, false, &order.Refusal{Code: wire.CodeSKUUnknown, Detail: "no such product"}
+	case "short":
+		return order.Order{}, false, &order.Refusal{Code: wire.CodeStockShort, Detail: "too few", Short: []wire.Shortage{{SKU: "short", Want: 2, Have: 1}}}
+	case "other":
+		return order.Order{}, false, &order.Refusal{Code: wire.CodeIdempotencyConflict, Detail: "used"}
+	case "away":
+		return order.Order{}, false, errors.New("away")
+	case "panic":
+		panic("a bug")
+	}
+	return placedOrder(r.ID), false, nil
+}
+
+func placedOrder(id string) order.Order {
+	now := time.UnixMilli(1_790_000_000_123)
+	return order.Order{ID: id, Cabinet: "C001", User: "u1", Status: order.PreReserved, Version: 1, Amount: 500, Currency: "EUR",
+		Lines: []order.Line{{SKU: "cola", Qty: 2, Price: 250}}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+}
+
+func (scripted) Get(_ context.Context, id string) (order.Order, error) { return placedOrder(id), nil }
+func (scripted) Wait(_ context.Context, id string, _ time.Duration) (order.Order, error) {
+	return placedOrder(id), nil
+}
+func (scripted) Cancel(_ context.Context, id string) (order.Order, error) {
+	o := placedOrder(id)
+	o.Status = order.Consumed
+	return order.Order{}, &order.StateError{Order: o, Event: order.Timeout}
+}
+func (scripted) Sellable(_ context.Context, c string) (map[string]int64, error) {
+	if c == "C001" {
+		return map[string]int64{"cola": 3}, nil
+	}
+	return nil, order.ErrNotLoaded
+}
+func (scripted) Available(context.Context, string) (map[string]int64, error) {
+	return nil, &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no such cabinet"}
+}
+func (scripted) Product(_ context.Context, sku string) (order.Product, bool, error) {
+	return order.Product{SKU: sku, Name: "Cola", Price: 250, Currency: "EUR"}, true, nil
+}
+func (scripted) Cabinets(context.Context) ([]string, error) { return []string{"C001", "C002"}, nil }
+func (scripted) Shelves(context.Context, string) ([]fleet.Shelf, error) {
+	return []fleet.Shelf{{SKU: "cola", Total: 10, Available: 9, Locked: 1}}, nil
+}
+func (scripted) Recent(context.Context, string, int) ([]order.Order, error) {
+	return []order.Order{placedOrder(known)}, nil
+}
+func (scripted) Products(context.Context) ([]order.Product, error) { return nil, nil }
+func (scripted) Backlog(context.Context) ([]outbox.Stat, error) {
+	return []outbox.Stat{{Kind: outbox.KindStock, Depth: 1, Oldest: time.Second}}, nil
+}
+func (scripted) Letters(context.Context, int) ([]fleet.Letter, error) {
+	return []fleet.Letter{{ID: "1", Source: "mqtt", Reason: "is not JSON", Payload: []byte{0xff}}}, nil
+}
+func (scripted) CountLetters(context.Context) (int64, error) { return 1, nil }
