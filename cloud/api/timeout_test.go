@@ -11,8 +11,7 @@ import (
 	"vendline/cloud/order"
 )
 
-// net/http takes a read timeout that passes during an answer for a caller that
-// went away, and cuts answers at the write timeout.
+// net/http cuts an answer at the write timeout, whatever it waits for.
 func TestAWaitOutlivesTheTimeoutsOfOrdinaryAnswers(t *testing.T) {
 	h, err := api.NewServer(api.Options{
 		Orders: fakeOrders{wait: func(ctx context.Context, id string, _ time.Duration) (order.Order, error) {

@@ -101,9 +101,6 @@ func (s *stream) begin() bool {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx: do not collect
-	// The server's timeouts are for answers with an end. A writer without
-	// deadlines (a test's) has none to lift.
-	_ = s.rc.SetReadDeadline(time.Time{})
 	s.w.WriteHeader(http.StatusOK)
 	s.buf.WriteString("retry: 2000\n\n")
 	return s.flush()
@@ -117,6 +114,8 @@ func (s *stream) send(event string, data []byte) bool {
 	return s.flush()
 }
 
+// flush gives each event a deadline of its own, in place of the server's, which
+// is for answers with an end.
 func (s *stream) flush() bool {
 	_ = s.rc.SetWriteDeadline(time.Now().Add(writeLimit))
 	_, err := s.buf.WriteTo(s.w)

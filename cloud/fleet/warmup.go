@@ -46,7 +46,6 @@ func (f *Fleet) warmup(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(f.ctx, cancel)()
 
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Time{}) // else the read timeout would look like a caller that went away
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Cache-Control", "no-store")
 	line := json.NewEncoder(w)
