@@ -117,8 +117,11 @@ func (l *Ledger) outrun(ctx context.Context, tx *sql.Tx, b *rowSet, o order.Orde
 // spend records the hold's ticket as the orphan's, so that whoever drew it too
 // is caught. Markers that a rebuild loaded drew none.
 func (l *Ledger) spend(ctx context.Context, tx *sql.Tx, h orphan.Hold) error {
-	return insertTickets(ctx, tx, appendTicket(nil, h.Cabinet, h.Run, h.ID+"#orphan"))
+	return insertTickets(ctx, tx, appendTicket(nil, h.Cabinet, h.Run, orphanOwner(h.ID)))
 }
+
+// orphanOwner owns the ticket of a hold that the sweep gave back.
+func orphanOwner(id string) string { return id + "#orphan" }
 
 func releaseHold(h orphan.Hold, version int64) *effect.Release {
 	return &effect.Release{ID: h.ID, Cabinet: h.Cabinet, User: h.User, Version: version, Lines: append([]wire.Line(nil), h.Lines...)}

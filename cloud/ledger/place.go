@@ -103,7 +103,7 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 	}
 	if err := insertRows(ctx, tx, insertOrder, orderCols, orders, ""); err != nil {
 		if duplicate(err) && len(ps) == 1 {
-			return nil, order.ErrExists
+			return nil, whoseStock(ctx, tx, ps[0])
 		}
 		return nil, fmt.Errorf("insert orders: %w", err)
 	}
@@ -115,6 +115,22 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 	}
 	rows := b.rows()
 	return rows, l.insertMsgs(ctx, tx, rows)
+}
+
+// whoseStock tells, of a placement whose id has an order, whether the stock it
+// took is that order's: two taps of one key share a run, and either may be the
+// one that commits. The sweep that gave a run back has spent its ticket, too.
+func whoseStock(ctx context.Context, tx *sql.Tx, p *order.Placement) error {
+	var spent int
+	err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM trade_stock_ticket WHERE cabinet_id = ? AND generation = ? AND ticket = ? AND owner IN (?, ?)",
+		p.Order.Cabinet, p.Run.Generation, p.Run.Ticket, p.Order.ID, orphanOwner(p.Order.ID)).Scan(&spent)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read ticket: %w", err)
+	case spent == 0:
+		return order.ErrSpare
+	}
+	return order.ErrExists
 }
 
 // appendTicket appends a run's ticket; a run that took nothing drew none.

@@ -11,6 +11,10 @@ var (
 	ErrExists  = errors.New("order: the id already has an order")
 	ErrStale   = errors.New("order: the stock generation is no longer current")
 	ErrDoubled = errors.New("order: the ticket was drawn twice")
+
+	// ErrSpare is an ErrExists whose run is not the one that the order was placed,
+	// or given back, under: its stock was taken besides, for nobody.
+	ErrSpare = fmt.Errorf("%w, and stock was taken for it once more", ErrExists)
 )
 
 // ErrNotLoaded is returned by a Stock whose cabinet is fenced: nothing was

@@ -16,6 +16,7 @@ import (
 type fakes struct {
 	mu       sync.Mutex
 	orders   map[string]order.Order
+	runs     map[string]order.Run // … and what each was placed under
 	products map[string]order.Product
 	now      time.Time
 
@@ -30,7 +31,7 @@ type fakes struct {
 }
 
 func newFakes() *fakes {
-	return &fakes{orders: map[string]order.Order{}, now: time.UnixMilli(1_800_000_000_123).UTC(), products: map[string]order.Product{
+	return &fakes{orders: map[string]order.Order{}, runs: map[string]order.Run{}, now: time.UnixMilli(1_800_000_000_123).UTC(), products: map[string]order.Product{
 		"cola":  {SKU: "cola", Price: 250, Currency: "EUR", UserLimit: 3},
 		"chips": {SKU: "chips", Price: 300, Currency: "EUR"},
 		"sake":  {SKU: "sake", Price: 900, Currency: "JPY"},
@@ -56,10 +57,12 @@ func (f *fakes) Place(_ context.Context, p *order.Placement) error {
 			return err
 		}
 	}
-	if _, ok := f.orders[p.Order.ID]; ok {
+	if _, ok := f.orders[p.Order.ID]; ok && f.runs[p.Order.ID] == p.Run {
 		return order.ErrExists
+	} else if ok {
+		return order.ErrSpare
 	}
-	f.orders[p.Order.ID] = p.Order
+	f.orders[p.Order.ID], f.runs[p.Order.ID] = p.Order, p.Run
 	return nil
 }
 

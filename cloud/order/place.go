@@ -51,15 +51,16 @@ func (f *Fast) Place(ctx context.Context, o Order, items []Item) error {
 		}
 		err = f.Ledger.Place(ctx, &Placement{Order: o, Run: taken.Run})
 		switch {
-		case errors.Is(err, ErrExists):
-			if !taken.Seen {
-				// Stock was taken for an order that exists: its marker had
-				// expired, or it belongs to another cabinet. Redis is wrong by
-				// this basket; a rebuild makes it exact.
-				if err := f.Fence.Draw(ctx, o.Cabinet, taken.Generation); err != nil {
-					return err
-				}
+		case errors.Is(err, ErrSpare) && !taken.Seen:
+			// Stock was taken for an order that exists: its marker had expired,
+			// or it belongs to another cabinet. Redis is wrong by this basket; a
+			// rebuild makes it exact.
+			if err := f.Fence.Draw(ctx, o.Cabinet, taken.Generation); err != nil {
+				return err
 			}
+			return ErrExists
+		case errors.Is(err, ErrExists):
+			// A second tap saw the marker of this run and was the first to commit.
 			return ErrExists
 		case errors.Is(err, ErrDoubled):
 			if err := f.Fence.Draw(ctx, o.Cabinet, taken.Generation); err != nil {

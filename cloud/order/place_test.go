@@ -80,6 +80,21 @@ func TestStockTakenForAnOrderThatExistsDrawsTheFence(t *testing.T) {
 	}
 }
 
+// Both taps were in flight at once: the one that saw the marker committed first.
+func TestTheLaterOfTwoTapsDrawsNoFence(t *testing.T) {
+	f := newFakes()
+	f.deduct = func(int, order.Basket) (order.Taken, error) { return taken("g.f", 7), nil }
+	s := f.service()
+	for _, replayed := range []bool{false, true} {
+		if _, replay, err := s.Place(t.Context(), f.request(wire.Line{SKU: "cola", Qty: 1})); err != nil || replay != replayed {
+			t.Errorf("replay %v, %v", replay, err)
+		}
+	}
+	if f.places != 2 || len(f.drawn) != 0 {
+		t.Errorf("placed %d times, drawn %v: its stock is the order's", f.places, f.drawn)
+	}
+}
+
 func TestAMarkerWithAnOrderTakesNothingAndDrawsNothing(t *testing.T) {
 	f, s, first := placed(t)
 	f.deduct = func(int, order.Basket) (order.Taken, error) {

@@ -58,8 +58,9 @@ type Placement struct {
 type Ledger interface {
 	// Place commits the order, its lines, its ticket and its outbox rows, in one
 	// transaction shared with other callers. Errors: ErrExists (the id has an
-	// order), ErrStale (the generation is no longer current), ErrDoubled (the
-	// ticket was drawn twice: Redis went back in time).
+	// order), among them ErrSpare (… that was placed under another run),
+	// ErrStale (the generation is no longer current), ErrDoubled (the ticket
+	// was drawn twice: Redis went back in time).
 	Place(ctx context.Context, p *Placement) error
 	// Find returns an order, or ErrUnknown.
 	Find(ctx context.Context, id string) (Order, error)

@@ -48,7 +48,7 @@ func orphanInserted(t *testing.T, f *Fixture) {
 	p := f.placement(f.order(line("cola", 2)))
 	f.settleOrphan(f.hold(p.Order.ID, 1, p.Run), orphan.Settled)
 	f.wantRelease(p.Order.ID, 2)
-	if err := f.Place(f.ctx, p); !errors.Is(err, order.ErrExists) {
+	if err := f.Place(f.ctx, p); !errors.Is(err, order.ErrExists) || errors.Is(err, order.ErrSpare) {
 		t.Errorf("the late insert: %v", err)
 	}
 	if o := f.find(p.Order.ID); !o.Orphan || o.Status != order.RolledBack || o.Version != 2 || !o.SameContent(p.Order) {

@@ -19,6 +19,7 @@ func placements() []promise {
 		{"a placed order is found as it was placed", placeFind},
 		{"an order, its ticket and its outbox rows commit together", placeRows},
 		{"an id has one order", placeTwice},
+		{"two taps of one key take its stock once", placeTapped},
 		{"a stale generation is refused and leaves nothing", placeStale},
 		{"a ticket drawn twice is refused and leaves nothing", placeDoubled},
 		{"an unknown cabinet has no generation", placeNowhere},
@@ -67,11 +68,21 @@ func placeTwice(t *testing.T, f *Fixture) {
 	o := f.place(line("cola", 1))
 	again := o
 	again.Lines = []order.Line{line("cola", 9)}
-	if err := f.Place(f.ctx, f.placement(again)); !errors.Is(err, order.ErrExists) {
-		t.Errorf("got %v", err)
+	if err := f.Place(f.ctx, f.placement(again)); !errors.Is(err, order.ErrExists) || !errors.Is(err, order.ErrSpare) {
+		t.Errorf("under another run: %v", err)
 	}
 	if got := f.find(o.ID); !reflect.DeepEqual(got, o) {
 		t.Errorf("the first order became %+v", got)
+	}
+	f.wantBacklog(outbox.KindStock, 1)
+}
+
+// Two taps of one key share a run: whichever comes second took nothing besides.
+func placeTapped(t *testing.T, f *Fixture) {
+	p := f.placement(f.order(line("cola", 1)))
+	f.ok(f.Place(f.ctx, p))
+	if err := f.Place(f.ctx, p); !errors.Is(err, order.ErrExists) || errors.Is(err, order.ErrSpare) {
+		t.Errorf("under the same run: %v", err)
 	}
 	f.wantBacklog(outbox.KindStock, 1)
 }
