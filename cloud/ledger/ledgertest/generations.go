@@ -42,7 +42,7 @@ func snapshotExact(t *testing.T, f *Fixture) {
 	f.record(statement.Sale, wire.Line{SKU: "cola", Qty: 1})
 	f.record(statement.Restock, wire.Line{SKU: "cola", Qty: 5})
 	s := f.load(cabinet)
-	if want := map[string]int64{"cola": 12, "chips": 8}; !sameUnits(s.Sellable, want) {
+	if want := map[string]int64{"cola": 12, "chips": 8}; !Same(s.Sellable, want) {
 		t.Errorf("sellable %v, want %v", s.Sellable, want)
 	}
 	f.settleAll()
