@@ -68,6 +68,17 @@ func TestAStreamTellsOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+func TestARateIsUnknownUntilThereWereTwoLooks(t *testing.T) {
+	placed := int64(0)
+	s := start(t, func(o *fleet.Options) { o.Placed = func() int64 { placed += 10; return placed } })
+	r := s.watch(t)
+	first := r.until(t, func(e event) bool { return e.body.Pipeline != nil }).body.Pipeline
+	second := r.until(t, func(e event) bool { return e.body.Pipeline != nil }).body.Pipeline
+	if first.Rate != nil || second.Rate == nil || *second.Rate <= 0 {
+		t.Errorf("first %v, then %v", first.Rate, second.Rate)
+	}
+}
+
 func TestOrdersArriveByThemselvesAtTheirHighestVersion(t *testing.T) {
 	at := time.UnixMilli(1_790_000_000_000)
 	o := func(id string, second int, v int64, st order.Status) order.Order {

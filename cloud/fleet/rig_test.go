@@ -204,7 +204,8 @@ type pipeline struct {
 		OldestMS int64 `json:"oldest_ms"`
 	}
 	Queue   *int64
-	Letters *int64 `json:"dead_letters"`
+	Letters *int64   `json:"dead_letters"`
+	Rate    *float64 `json:"orders_per_second"`
 	Away    []string
 }
 
