@@ -7,7 +7,7 @@ import (
 
 // releaseEvery is how many rows may be read or answered before touched pages of
 // the file are given back.
-const releaseEvery = 2048
+const releaseEvery = 512
 
 // release gives the mapped pages this process has touched back to the system.
 // They stay in the page cache and fault in again when read, so this is about

@@ -90,7 +90,7 @@ func (o *Outbox) commit(ops []*op) (errs []error, err error) {
 				}
 			}
 			m = t.meta
-			o.letGo(tx, len(ops))
+			o.letGo(tx, rowsOf(ops))
 			if err := writeMeta(tx, m); err != nil {
 				return err
 			}
@@ -105,6 +105,14 @@ func (o *Outbox) commit(ops []*op) (errs []error, err error) {
 	o.parked.Store(m.Parked)
 	o.tell(ops)
 	return errs, nil
+}
+
+// rowsOf counts the rows that ops touch.
+func rowsOf(ops []*op) (n int) {
+	for _, p := range ops {
+		n += max(1, len(p.answers))
+	}
+	return n
 }
 
 func (o *Outbox) begin(tx *bolt.Tx) (*txn, error) {
