@@ -14,6 +14,14 @@ type Options struct {
 	Password string
 	Client   string // MQTT client id: unique per instance, and the same after its restart
 
+	// CleanSession lets the broker forget this instance as soon as its connection
+	// ends. Unset, what comes while it is away waits for it, which is right for
+	// the only instance: after a restart it answers at once. Of several instances
+	// that share the work, mosquitto goes on to give one that died its share, and
+	// each such event waits until its cabinet has sent it often enough to hit a
+	// living one: set it for them.
+	CleanSession bool
+
 	Placer      Placer
 	Facts       Facts
 	DeadLetters DeadLetters

@@ -43,7 +43,7 @@ func Start(o Options) (*Intake, error) {
 		in.workers.Go(in.serve)
 	}
 	shared := "$share/" + o.Group + "/"
-	in.events = newLink(o, o.Client, false, in.receive,
+	in.events = newLink(o, o.Client, kind{clean: o.CleanSession}, in.receive,
 		shared+wire.TopicFilter(wire.ChannelOrder), shared+wire.TopicFilter(wire.ChannelFact))
 	in.events.open()
 	var born func(wire.State)
@@ -73,16 +73,13 @@ func (in *Intake) Await(ctx context.Context) error {
 // comes for it meanwhile is delivered when the instance is back.
 func (in *Intake) Close() { in.close(false) }
 
-// Leave is Close for an instance that will not come back: its subscriptions go,
-// so that the broker shares its part among the others.
+// Leave is Close for an instance that will not come back: the broker drops its
+// session, and shares its part among the others.
 func (in *Intake) Leave() { in.close(true) }
 
 func (in *Intake) close(leave bool) {
 	if in.closing.Swap(true) {
 		return
-	}
-	if leave {
-		in.events.unsubscribe(in.opt.Timing.Try)
 	}
 	hurry := time.AfterFunc(in.opt.Timing.Drain, in.cancel)
 	in.watch.Close()
@@ -96,6 +93,12 @@ func (in *Intake) close(leave bool) {
 	in.cancel()
 	in.acks.flush()
 	in.events.close()
+	if !leave {
+		return
+	}
+	if err := in.events.forget(); err != nil {
+		in.opt.Log.Error("intake: the broker could not be told that this instance left; it keeps a share for it", "client", in.opt.Client, "err", err)
+	}
 }
 
 // receive hands a message on. The MQTT client calls it on goroutines of its own.

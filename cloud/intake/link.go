@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -13,6 +14,7 @@ import (
 // link is one MQTT client that keeps itself connected and subscribed.
 type link struct {
 	client  mqtt.Client
+	options *mqtt.ClientOptions
 	filters map[string]byte
 	log     *slog.Logger
 	jitter  func() float64
@@ -21,23 +23,40 @@ type link struct {
 	mu     sync.Mutex
 	closed bool
 	handed sync.WaitGroup // handlers that were let in
-	up     chan struct{}  // closed while subscribed; replaced when the connection is lost
+	out    chan outgoing
+	hush   chan struct{} // closed when nobody has anything more to say
+	said   chan struct{} // closed when all of it was said
+	up     chan struct{} // closed while subscribed; replaced when the connection is lost
 	isUp   bool
 }
 
-// newLink makes a link; open begins to connect. Messages come one after the
-// other if ordered is set, else concurrently; handle must not block either way.
-func newLink(o Options, id string, ordered bool, handle func(mqtt.Message), filters ...string) *link {
-	l := &link{filters: map[string]byte{}, log: o.Log, jitter: o.Jitter, handle: handle, up: make(chan struct{})}
+// outgoing is a message on its way down.
+type outgoing struct {
+	topic   string
+	payload []byte
+}
+
+// outQueue is how many answers may wait for the client.
+const outQueue = 8192
+
+// kind says what a link needs from its session.
+type kind struct {
+	clean   bool // the broker forgets it when the connection ends
+	ordered bool // messages come one after the other, else concurrently
+}
+
+// newLink makes a link; open begins to connect. handle must not block.
+func newLink(o Options, id string, kind kind, handle func(mqtt.Message), filters ...string) *link {
+	l := &link{filters: map[string]byte{}, log: o.Log, jitter: o.Jitter, handle: handle, up: make(chan struct{}), out: make(chan outgoing, outQueue), hush: make(chan struct{}), said: make(chan struct{})}
 	for _, f := range filters {
 		l.filters[f] = 1
 	}
 	c := mqtt.NewClientOptions().AddBroker(o.Broker).SetClientID(id).SetUsername(o.User).SetPassword(o.Password)
 	c.SetProtocolVersion(4)
-	c.SetCleanSession(false)   // what comes while we are away for a moment waits at the broker
-	c.SetAutoAckDisabled(true) // after the commit
-	c.SetOrderMatters(ordered) // off: each message on a goroutine of its own, and none stalls the client
-	c.SetConnectRetry(true)    // else the first connect is tried once
+	c.SetCleanSession(kind.clean)
+	c.SetAutoAckDisabled(true)      // after the commit
+	c.SetOrderMatters(kind.ordered) // off: each message on a goroutine of its own, and none stalls the client
+	c.SetConnectRetry(true)         // else the first connect is tried once
 	c.SetConnectRetryInterval(min(time.Second, o.Timing.ReconnectMax))
 	c.SetAutoReconnect(true).SetMaxReconnectInterval(o.Timing.ReconnectMax)
 	c.SetResumeSubs(false)              // we subscribe at every connect
@@ -50,11 +69,14 @@ func newLink(o Options, id string, ordered bool, handle func(mqtt.Message), filt
 	c.SetReconnectingHandler(func(mqtt.Client, *mqtt.ClientOptions) {
 		time.Sleep(time.Duration(l.jitter() * float64(min(time.Second, o.Timing.ReconnectMax)))) // not all in one instant
 	})
-	l.client = mqtt.NewClient(c)
+	l.options, l.client = c, mqtt.NewClient(c)
 	return l
 }
 
-func (l *link) open() { l.client.Connect() } // never fails for good: see SetConnectRetry
+func (l *link) open() {
+	l.client.Connect() // never fails for good: see SetConnectRetry
+	go l.speak()
+}
 
 func (l *link) receive(_ mqtt.Client, m mqtt.Message) {
 	l.mu.Lock()
@@ -102,19 +124,6 @@ func (l *link) trySubscribe() error {
 	return nil
 }
 
-func (l *link) unsubscribe(wait time.Duration) {
-	if !l.client.IsConnectionOpen() {
-		return
-	}
-	filters := make([]string, 0, len(l.filters))
-	for f := range l.filters {
-		filters = append(filters, f)
-	}
-	if token := l.client.Unsubscribe(filters...); !token.WaitTimeout(wait) || token.Error() != nil {
-		l.log.Warn("intake: could not unsubscribe; the broker keeps a share for us", "err", token.Error())
-	}
-}
-
 func (l *link) lost(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,19 +154,42 @@ func (l *link) await(ctx context.Context) error {
 	}
 }
 
-// publish hands a message to the client at QoS 1 and waits for no token: one
-// may complete without an ack, or never. Offline it reports false, rather than
-// let the client gather messages that nobody waits for any more.
+// publish queues a message for QoS 1. Offline it reports false, rather than
+// gather messages that nobody waits for any more.
 func (l *link) publish(topic string, payload []byte) bool {
 	if !l.client.IsConnectionOpen() {
 		return false
 	}
-	token := l.client.Publish(topic, 1, false, payload)
 	select {
-	case <-token.Done():
-		return token.Error() == nil
-	default:
+	case l.out <- outgoing{topic, payload}:
 		return true
+	default:
+		return false
+	}
+}
+
+// speak hands messages to the client, on a goroutine of its own: in the moment
+// a connection breaks, Publish blocks until the next one is up or the write
+// timeout is over, and that is nothing for those who do the work. No token is
+// waited for: one may complete without an ack, or never.
+func (l *link) speak() {
+	defer close(l.said)
+	for {
+		select {
+		case m := <-l.out:
+			l.say(m)
+		case <-l.hush:
+			for len(l.out) > 0 {
+				l.say(<-l.out)
+			}
+			return
+		}
+	}
+}
+
+func (l *link) say(m outgoing) {
+	if l.client.IsConnectionOpen() {
+		l.client.Publish(m.topic, 1, false, m.payload)
 	}
 }
 
@@ -169,8 +201,29 @@ func (l *link) shut() {
 	l.handed.Wait()
 }
 
-// close disconnects, leaving a moment for what was published.
+// close disconnects, leaving a moment for what is still to be said.
 func (l *link) close() {
 	l.shut()
+	close(l.hush)
+	select {
+	case <-l.said:
+	case <-time.After(time.Second):
+	}
 	l.client.Disconnect(250)
+}
+
+// forget makes the broker drop the session of a link that is closed, by a clean
+// one in its place. An UNSUBSCRIBE would do less: mosquitto 2.0.11 answers that
+// of a shared subscription by closing the connection.
+func (l *link) forget() error {
+	c := *l.options
+	c.SetCleanSession(true).SetConnectRetry(false).SetAutoReconnect(false)
+	c.OnConnect, c.OnConnectionLost = nil, nil
+	client := mqtt.NewClient(&c)
+	token := client.Connect()
+	defer client.Disconnect(100)
+	if !token.WaitTimeout(c.ConnectTimeout) {
+		return errors.New("no answer")
+	}
+	return token.Error()
 }

@@ -3,6 +3,7 @@ package intake_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -118,21 +119,28 @@ func TestDeathBeforeTheCommitRedelivers(t *testing.T) {
 // and counts once.
 func TestOneOfTwoDies(t *testing.T) {
 	eachBroker(t, func(t *testing.T, s site) {
-		shop := newShop()
-		cable := newCable(t, s.url)
-		one := s.intake(t, "intake-1", shop, func(o *intake.Options) { o.Broker = cable.url() })
-		two := s.intake(t, "intake-2", shop, nil)
-		cabinets := stream(t, s, func(sent int) {
-			if sent == 200 {
-				await(t, "both at work", func() bool { return one.Counts().Accepted > 0 && two.Counts().Accepted > 0 })
-				cable.cut()
-			}
-		})
-		checkAll(t, shop, cabinets)
+		for name, clean := range map[string]bool{"the broker waits for it": false, "the broker forgets it": true} {
+			t.Run(name, func(t *testing.T) {
+				shop := newShop()
+				group := func(o *intake.Options) { o.Group, o.CleanSession = strings.ReplaceAll(name, " ", "-"), clean }
+				cable := newCable(t, s.url)
+				one := s.intake(t, "one"+name, shop, func(o *intake.Options) { group(o); o.Broker = cable.url() })
+				two := s.intake(t, "two"+name, shop, group)
+				cabinets := stream(t, s, func(sent int) {
+					if sent == 200 {
+						await(t, "both at work", func() bool { return one.Counts().Accepted > 0 && two.Counts().Accepted > 0 })
+						cable.cut()
+					}
+				})
+				checkAll(t, shop, cabinets)
+				two.Leave()
+			})
+		}
 	})
 }
 
-// An instance that leaves takes its share of the subscription with it.
+// An instance that leaves takes its share of the subscription with it: what
+// comes then, once, is answered by the other.
 func TestLeavingLosesNothing(t *testing.T) {
 	eachBroker(t, func(t *testing.T, s site) {
 		shop := newShop()
@@ -144,6 +152,14 @@ func TestLeavingLosesNothing(t *testing.T) {
 			}
 		})
 		checkAll(t, shop, cabinets)
+		var last []wire.Event
+		for range 50 {
+			last = append(last, cabinets[0].order("cola", 1))
+			cabinets[0].send(last[len(last)-1])
+		}
+		for _, e := range last {
+			cabinets[0].verdict(e.Seq)
+		}
 	})
 }
 
@@ -214,6 +230,8 @@ func checkAll(t *testing.T, shop *shop, cabinets []*cabinet) {
 	t.Helper()
 	want := map[string]bool{}
 	for _, c := range cabinets {
+		c.mu.Lock() // duplicates may still come
+		defer c.mu.Unlock()
 		for seq, vs := range c.verdicts {
 			for _, v := range vs {
 				if v.Code != wire.Accepted || v.ID != vs[0].ID {

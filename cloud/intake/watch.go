@@ -31,7 +31,7 @@ func StartWatch(o Options) (*Watch, error) {
 
 func startWatch(o Options, born func(wire.State)) *Watch {
 	w := &Watch{opt: o, born: born}
-	w.link = newLink(o, o.Client+"-watch", true, w.receive,
+	w.link = newLink(o, o.Client+"-watch", kind{clean: true, ordered: true}, w.receive,
 		wire.TopicFilter(wire.ChannelState), wire.TopicFilter(wire.ChannelBeat))
 	w.link.open()
 	return w
