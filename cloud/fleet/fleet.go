@@ -6,8 +6,8 @@
 // pages are fed from what it keeps; while nobody watches it sleeps. What cannot
 // be read is shown as unknown, never as 0.
 //
-// Files, in the order of the data: ports.go, sampler.go (what is read when),
-// cabinets.go, recent.go and pipeline.go (what is kept), events.go (the stream),
+// Files, in the order of the data: ports.go, sampler.go and gather.go (what is
+// read when, and how), cabinets.go, recent.go and pipeline.go (what is kept), events.go (the stream),
 // page.go and page/ (what is seen); reads.go and warmup.go stand beside it.
 package fleet
 
