@@ -7,8 +7,9 @@
 // be read is shown as unknown, never as 0.
 //
 // Files, in the order of the data: ports.go, sampler.go and gather.go (what is
-// read when, and how), cabinets.go, recent.go and pipeline.go (what is kept), events.go (the stream),
-// page.go and page/ (what is seen); reads.go and warmup.go stand beside it.
+// read when, and how), cabinets.go, recent.go and pipeline.go (what is kept),
+// events.go (the stream), page.go and page/ (what is seen); reads.go and
+// warmup.go stand beside it.
 package fleet
 
 import (
