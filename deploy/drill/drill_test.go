@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -95,6 +96,9 @@ func (r *run) cycle(t *testing.T) {
 	faults := Faults()
 	chance := r.site.Plan.Rand(6000)
 	r.open()
+	if _, err := r.load.Through(t.Context(), r.site); err != nil {
+		t.Error(err)
+	}
 	for i, f := range faults {
 		if f.Forgets && !faults[i-1].Forgets {
 			r.till.Rest()
@@ -121,19 +125,32 @@ func (r *run) strike(t *testing.T, f Fault, down time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	r.more(ctx, t)
+	before, err := r.site.generations(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
 	r.book.Phase(f.Name)
 	began := time.Now()
 	if err := f.Strike(ctx, r.site, down); err != nil {
 		t.Error(err)
 		return
 	}
-	if err := r.load.Through(ctx, r.site); err != nil {
+	struck := time.Since(began)
+	legs, err := r.load.Through(ctx, r.site)
+	if err != nil {
 		t.Error(err)
 		return
 	}
 	r.strikes = append(r.strikes, Strike{f.Name, time.Since(began)})
-	t.Logf("orders go the whole path again %.1f s after the blow", time.Since(began).Seconds())
+	t.Logf("orders go the whole path again %.1f s after the blow; after it was healed at %.1f s: %s", time.Since(began).Seconds(), struck.Seconds(), legs)
 	r.more(ctx, t)
+	after, err := r.site.generations(ctx)
+	if err != nil {
+		t.Error(err)
+	} else if !f.Forgets && !maps.Equal(before, after) {
+		t.Errorf("a cabinet was fenced though Redis forgot nothing: its generations were %v, are %v", before, after)
+	}
 }
 
 // more lets the load go on a little.
@@ -154,7 +171,7 @@ func (r *run) rest(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	r.till.Rest()
-	if err := r.load.Through(ctx, r.site); err != nil { // the touch that Redis may need
+	if _, err := r.load.Through(ctx, r.site); err != nil { // the touch that Redis may need
 		t.Error(err)
 	}
 	r.load.Stop(time.Minute)

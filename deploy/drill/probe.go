@@ -3,6 +3,10 @@ package drill
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,48 +17,73 @@ import (
 // Through sends one order by phone and one by scan to every cabinet and waits
 // until each has gone the whole path: accepted, in MySQL, and known to the
 // deduct log. It is also the touch that makes a fenced cabinet load again: a
-// deduct that counts, not one that is refused.
-func (l *Load) Through(ctx context.Context, s *Site) error {
+// deduct that counts, not one that is refused. It tells when each leg was done.
+func (l *Load) Through(ctx context.Context, s *Site) (legs string, err error) {
+	p := &probe{load: l, site: s, began: time.Now()}
 	var all errgroup.Group
 	for n, c := range s.Plan.Cabinets {
-		w := wish{cabinet: c, user: "prober", lines: []wire.Line{{SKU: ProbeSKU, Qty: 1}}}
-		r := s.Plan.Rand(5000 + uint64(n))
-		all.Go(func() error {
-			for { // a no means only that an attempt was interrupted and given back
-				key := newID()
-				e := l.enter(Phone, key, key, w)
-				a := l.call.insist(ctx, r, l.cloud+"/v1/orders", key, phoneBody(w))
-				l.record(e.ID, a)
-				if a.outcome == Yes {
-					return s.applied(ctx, e)
-				}
-				if ctx.Err() != nil {
-					return fmt.Errorf("drill: no order by phone comes through at %s", c)
-				}
-			}
-		})
-		all.Go(func() error {
-			for {
-				key := newID()
-				e := l.enter(Scan, key, key, w)
-				l.record(e.ID, l.call.insist(ctx, r, l.agents[c]+"/v1/scan-orders", key, scanBody(w)))
-				v, err := s.judged(ctx, e)
-				if err != nil {
-					return err
-				}
-				if v.Status == "accepted" {
-					return s.applied(ctx, e)
-				}
-			}
-		})
+		all.Go(func() error { return p.byPhone(ctx, c, s.Plan.Rand(5000+uint64(n))) })
+		all.Go(func() error { return p.byScan(ctx, c, s.Plan.Rand(5500+uint64(n))) })
 	}
-	return all.Wait()
+	err = all.Wait()
+	slices.Sort(p.legs)
+	return strings.Join(p.legs, ", "), err
+}
+
+type probe struct {
+	load  *Load
+	site  *Site
+	began time.Time
+
+	mu   sync.Mutex
+	legs []string
+}
+
+func (p *probe) done(cabinet, leg string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.legs = append(p.legs, fmt.Sprintf("%s %s %.1f s", cabinet, leg, time.Since(p.began).Seconds()))
+}
+
+// byPhone orders until there is a yes: a no means only that an attempt was
+// interrupted and given back.
+func (p *probe) byPhone(ctx context.Context, cabinet string, r *rand.Rand) error {
+	w := wish{cabinet: cabinet, user: "prober", lines: []wire.Line{{SKU: ProbeSKU, Qty: 1}}}
+	for ctx.Err() == nil {
+		key := newID()
+		e := p.load.enter(Phone, key, key, w)
+		a := p.load.call.insist(ctx, r, p.load.cloud+"/v1/orders", key, phoneBody(w))
+		p.load.record(e.ID, a)
+		if a.outcome == Yes {
+			p.done(cabinet, "phone")
+			return p.applied(ctx, e)
+		}
+	}
+	return fmt.Errorf("drill: no order by phone comes through at %s", cabinet)
+}
+
+func (p *probe) byScan(ctx context.Context, cabinet string, r *rand.Rand) error {
+	w := wish{cabinet: cabinet, user: "prober", lines: []wire.Line{{SKU: ProbeSKU, Qty: 1}}}
+	for ctx.Err() == nil {
+		key := newID()
+		e := p.load.enter(Scan, key, key, w)
+		p.load.record(e.ID, p.load.call.insist(ctx, r, p.load.agents[cabinet]+"/v1/scan-orders", key, scanBody(w)))
+		v, err := p.judged(ctx, e)
+		if err != nil {
+			return err
+		}
+		if v.Status == "accepted" {
+			p.done(cabinet, "scan")
+			return p.applied(ctx, e)
+		}
+	}
+	return fmt.Errorf("drill: no order by scan comes through at %s", cabinet)
 }
 
 // judged waits for the cloud's verdict at the cabinet.
-func (s *Site) judged(ctx context.Context, e Event) (Verdict, error) {
+func (p *probe) judged(ctx context.Context, e Event) (Verdict, error) {
 	for {
-		v, err := s.verdict(ctx, e)
+		v, err := p.site.verdict(ctx, e)
 		if err == nil && v.Status != "pending" && v.Status != "" {
 			return v, nil
 		}
@@ -67,11 +96,12 @@ func (s *Site) judged(ctx context.Context, e Event) (Verdict, error) {
 }
 
 // applied waits until step 8 knows an order.
-func (s *Site) applied(ctx context.Context, e Event) error {
+func (p *probe) applied(ctx context.Context, e Event) error {
 	for {
 		var n int
-		err := s.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM trade_stock_deduct_log WHERE order_sn = ?", e.ID).Scan(&n)
+		err := p.site.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM trade_stock_deduct_log WHERE order_sn = ?", e.ID).Scan(&n)
 		if err == nil && n > 0 {
+			p.done(e.Cabinet, string(e.Kind)+" in step 8")
 			return nil
 		}
 		select {
