@@ -41,13 +41,17 @@ type Handler func(ctx context.Context, msgs []Message) error
 type Receiver interface {
 	// Receive returns once deliveries to h have begun. They go on until ctx
 	// ends or the returned stop is called; stop waits for handlers under way.
-	// A group that is new starts at the topic's oldest message.
+	// A group that is new starts at the topic's oldest message. h's context ends
+	// with ctx, not with stop: stop lets handlers finish, the end of ctx hurries
+	// them, and what they then refuse goes to other members.
 	Receive(ctx context.Context, topic, group string, h Handler) (stop func(), err error)
 }
 
 // Depther counts what waits.
 type Depther interface {
 	// Depth is the number of messages of topic that group has not acknowledged.
+	// Those that wait for their time, delayed or to be tried again after a
+	// refusal, may not count until they are due.
 	// An error means unknown, which is never to be shown as 0.
 	Depth(ctx context.Context, topic, group string) (int64, error)
 }
