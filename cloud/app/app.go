@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -127,12 +126,4 @@ func (a *App) feed(rows []outbox.Row) {
 			}
 		}
 	}
-}
-
-// Rebuild loads a cabinet's stock into Redis unless it is current: the warm-up.
-func (a *App) Rebuild(ctx context.Context, cabinet string) error {
-	if a.Fence == nil {
-		return errors.New("the synchronous mode keeps no stock in Redis")
-	}
-	return a.Fence.Rebuild(ctx, cabinet)
 }

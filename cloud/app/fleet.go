@@ -1,10 +1,36 @@
 package app
 
 import (
+	"context"
+
 	"vendline/cloud/api"
+	"vendline/cloud/fleet"
+	"vendline/cloud/ledger"
+	"vendline/cloud/order"
 )
 
-func (a *App) openFleet(*api.Server) error { return nil }
+// openFleet mounts the operator's page and its reads.
+func (a *App) openFleet(server *api.Server) error {
+	opt := fleet.Options{
+		Ledger: fleetLedger{a.Ledger}, Presences: a.presences, Tap: a.tap,
+		Placed: a.Ledger.Counters().Orders.Load, Clock: a.Deps.Clock, Log: a.Deps.Log,
+	}
+	if a.Stock != nil {
+		opt.Live, opt.Rebuild = a.Stock, a.Fence.Rebuild
+	}
+	if a.queue != nil && a.Config.has(RoleConsumer) {
+		opt.Depth = a.depth
+	}
+	f, err := fleet.New(opt)
+	if err != nil {
+		return err
+	}
+	a.onClose(f.Close)
+	f.Mount(server)
+	return nil
+}
+
+func (a *App) tap() (<-chan order.Order, func()) { return a.Watcher.Tap() }
 
 // connection tells how a cabinet is doing, as far as its messages tell.
 func (a *App) connection(cabinet string) api.Connection {
@@ -13,4 +39,37 @@ func (a *App) connection(cabinet string) api.Connection {
 		return api.Unknown
 	}
 	return api.Connection(c.Health)
+}
+
+func (a *App) presences() []fleet.Presence {
+	all := a.presence.All(a.Deps.Clock())
+	out := make([]fleet.Presence, len(all))
+	for i, c := range all {
+		out[i] = fleet.Presence{
+			Cabinet: c.ID, Status: string(c.Health), Seen: c.Seen, Depth: c.Depth, Parked: c.Parked,
+			Skew: c.Skew, Skewed: c.Skewed, Gap: c.Gap, Agent: c.Agent,
+		}
+	}
+	return out
+}
+
+// fleetLedger shows the ledger in the page's own terms.
+type fleetLedger struct{ *ledger.Ledger }
+
+func (l fleetLedger) Shelves(ctx context.Context, cabinet string) ([]fleet.Shelf, error) {
+	rows, err := l.Stock(ctx, cabinet)
+	out := make([]fleet.Shelf, len(rows))
+	for i, r := range rows {
+		out[i] = fleet.Shelf(r)
+	}
+	return out, err
+}
+
+func (l fleetLedger) Letters(ctx context.Context, n int) ([]fleet.Letter, error) {
+	rows, err := l.Ledger.Letters(ctx, n)
+	out := make([]fleet.Letter, len(rows))
+	for i, r := range rows {
+		out[i] = fleet.Letter(r)
+	}
+	return out, err
 }
