@@ -90,7 +90,7 @@ func Serve(ctx context.Context, l net.Listener, cfg Config) error {
 	return <-ended
 }
 
-// Handler is the API without a listener. Long polls end with ctx.
+// newHandler is the API without a listener. Long polls end with ctx.
 func newHandler(ctx context.Context, cfg Config) http.Handler {
 	a := &api{Config: cfg, stop: ctx}
 	if a.MaxPosts <= 0 {
