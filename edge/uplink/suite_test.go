@@ -360,4 +360,3 @@ func stockCommand(t *testing.T, s server, cabinet string) {
 		t.Fatal("no command came")
 	}
 }
-
