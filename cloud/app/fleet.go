@@ -6,13 +6,12 @@ import (
 	"vendline/cloud/api"
 	"vendline/cloud/fleet"
 	"vendline/cloud/ledger"
-	"vendline/cloud/order"
 )
 
 // openFleet mounts the operator's page and its reads.
 func (a *App) openFleet(server *api.Server) error {
 	opt := fleet.Options{
-		Ledger: fleetLedger{a.Ledger}, Presences: a.presences, Tap: a.tap,
+		Ledger: fleetLedger{a.Ledger}, Presences: a.presences, Tap: a.Watcher.Tap,
 		Placed: a.Ledger.Counters().Orders.Load, Clock: a.Deps.Clock, Log: a.Deps.Log,
 	}
 	if a.Stock != nil {
@@ -29,8 +28,6 @@ func (a *App) openFleet(server *api.Server) error {
 	f.Mount(server)
 	return nil
 }
-
-func (a *App) tap() (<-chan order.Order, func()) { return a.Watcher.Tap() }
 
 // connection tells how a cabinet is doing, as far as its messages tell.
 func (a *App) connection(cabinet string) api.Connection {

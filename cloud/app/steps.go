@@ -75,6 +75,7 @@ func (a *App) openStock(ctx context.Context) error {
 
 func (a *App) openOrders(context.Context) error {
 	a.catalogue = catalogue.New(a.Ledger, catalogue.Options{Clock: a.Deps.Clock, Log: a.Deps.Log})
+	a.onClose(a.catalogue.Close)
 	a.Orders = &order.Service{
 		Ledger: a.Ledger, Catalogue: a.catalogue, Watcher: a.Watcher,
 		Clock: a.Deps.Clock, Hold: a.Config.Hold, Log: a.Deps.Log,
