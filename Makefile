@@ -38,9 +38,9 @@ bench: build ## the table of the README, measured here
 	@sh deploy/install.sh
 	$(VEND) bench
 
-drill: build ## kill each part under load, then check the invariants
+drill: ## kill each part under load, then check the invariants; CYCLES=3
 	@sh deploy/install.sh
-	$(VEND) stack run -- go test -count=1 -timeout 60m -v ./deploy/drill
+	go test -count=1 -timeout 60m -v ./deploy/drill -drill.cycles=$(or $(CYCLES),3) -drill.each -drill.out=$(CURDIR)/var/drill
 
 sim: build ## random histories of the stock rules, with crashes and lost writes
 	$(VEND) sim --seeds $(or $(SEEDS),1000)
