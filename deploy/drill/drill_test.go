@@ -207,7 +207,8 @@ func (r *run) report(t *testing.T) {
 	for _, p := range Repairs(r.state) {
 		repaired[r.book.FaultAt(p.At)] += p.Units
 	}
-	s := Summarize(r.site.Plan, events, r.strikes, r.samples, r.oversold, repaired, r.findings)
+	s := Summarize(Result{Plan: r.site.Plan, Events: events, State: r.state, Strikes: r.strikes, Samples: r.samples,
+		Oversold: r.oversold, Repaired: repaired, Findings: r.findings})
 	s.Seconds = time.Since(r.began).Seconds()
 	for _, f := range Faults() {
 		if n, m := r.oversold[f.Name], repaired[f.Name]; !f.Forgets && (n > 0 || m > 0) {

@@ -78,6 +78,7 @@ func damages() map[string]struct {
 		"Redis is not loaded":                 {"Redis sells", redis(func(r *RedisStock) { *r = RedisStock{} })},
 		"Redis still waits":                   {"Redis waits", redis(func(r *RedisStock) { r.Reserved = []string{"ended"} })},
 		"a row is never carried out":          {"backlogs", func(s *story) { s.state.Outbox["redis"] = 1 }},
+		"a message nobody takes":              {"backlogs", func(s *story) { s.state.Queue = 1 }},
 		"a dead letter":                       {"backlogs", func(s *story) { s.state.Letters = []string{"stock: why"} }},
 		"an event waits at its cabinet":       {"backlogs", agent(func(a *AgentState) { a.Depth = 1 })},
 		"an event is parked":                  {"backlogs", agent(func(a *AgentState) { a.Parked = 1 })},

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"vendline/cloud/relay"
 	"vendline/lua"
 )
 
 // Quiet waits until nothing is under way any more: no outbox row in the cloud or
-// at a cabinet, no hold, and no id that Redis waits to hear about. It looks
-// again and again, and says what was still under way if ctx ends first.
+// at a cabinet, no statement in the queue, no hold, and no id that Redis waits to
+// hear about. It looks again and again, and says what was still under way if ctx ends first.
 func (s *Site) Quiet(ctx context.Context) error {
 	for {
 		busy, err := s.underWay(ctx)
@@ -45,6 +46,11 @@ func (s *Site) underWay(ctx context.Context) (busy []string, err error) {
 		}
 		note(n, q.what)
 	}
+	depth, err := s.depth(ctx)
+	if err != nil {
+		return busy, err
+	}
+	note(depth, "messages in the queue")
 	for c, url := range s.AgentURLs() {
 		var h struct {
 			Depth int64 `json:"depth"`
@@ -60,4 +66,11 @@ func (s *Site) underWay(ctx context.Context) (busy []string, err error) {
 		note(n, "ids in resv of "+c)
 	}
 	return busy, nil
+}
+
+// depth is how many stock messages the queue holds. Consumers tell it what they
+// are done with every few seconds, so it may lag.
+func (s *Site) depth(ctx context.Context) (int64, error) {
+	topic := relay.DefaultTopics().Stock
+	return s.queue.Depth(ctx, topic, topic+"_group")
 }

@@ -24,6 +24,9 @@ func (s *Site) Read(ctx context.Context, events []Event) (State, error) {
 		st.Redis[c] = stock
 	}
 	var err error
+	if st.Queue, err = s.depth(ctx); err != nil {
+		return st, fmt.Errorf("drill: look into the queue: %w", err)
+	}
 	if st.Agents, err = s.readAgents(ctx, events); err != nil {
 		return st, fmt.Errorf("drill: ask an agent: %w", err)
 	}

@@ -87,6 +87,9 @@ func nothingLeft(e evidence, broken report) {
 			broken("", "", "%d %s rows are in local_msg", n, kind)
 		}
 	}
+	if e.state.Queue > 0 {
+		broken("", "", "%d messages are in the queue", e.state.Queue)
+	}
 	for _, reason := range e.state.Letters {
 		broken("", "", "a dead letter: %s", reason)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver of the stack's DSN
@@ -11,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"vendline/cloud/ledger"
+	"vendline/cloud/queue/rocket"
 	"vendline/deploy/launch"
 	"vendline/deploy/stack"
 )
@@ -25,6 +27,7 @@ type Site struct {
 	Agents map[string]*stack.Server // by cabinet
 	Hold   time.Duration
 
+	queue *rocket.Queue
 	db    *sql.DB
 	redis *redis.Client
 	call  *caller
@@ -62,6 +65,10 @@ func OpenSite(ctx context.Context, s *stack.Stack, bin launch.Binaries, plan Pla
 		site.Close()
 		return nil, fmt.Errorf("drill: start vend-cloud: %w", err)
 	}
+	if site.queue, err = rocket.Open(ctx, d.RocketMQ, rocket.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+		site.Close()
+		return nil, fmt.Errorf("drill: look into the queue: %w", err)
+	}
 	for _, c := range plan.Cabinets {
 		if site.Agents[c], err = launch.Agent(ctx, s, bin, launch.AgentOptions{Cabinet: c}); err != nil {
 			site.Close()
@@ -76,6 +83,9 @@ func (s *Site) Close() {
 	s.call.close()
 	_ = s.db.Close()
 	_ = s.redis.Close()
+	if s.queue != nil {
+		_ = s.queue.Close()
+	}
 }
 
 func (s *Site) seed(ctx context.Context) error {

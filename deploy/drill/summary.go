@@ -1,28 +1,30 @@
 package drill
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"vendline/shared/wire"
 )
 
 // Summary is what a run showed.
 type Summary struct {
-	Seed         uint64  `json:"seed"`
-	Seconds      float64 `json:"seconds"`
-	Orders       int     `json:"orders_asked_for"`
-	Acknowledged int     `json:"acknowledged"`
-	Refused      int     `json:"refused"`
-	Paid         int     `json:"paid"`
-	Samples      int     `json:"oversell_samples"`
-	Broken       int     `json:"promises_broken"`
-	Rows         []Row   `json:"faults"`
+	Seed         uint64            `json:"seed"`
+	Seconds      float64           `json:"seconds"`
+	Orders       int               `json:"orders_asked_for"`
+	Acknowledged int               `json:"acknowledged"`
+	Refused      int               `json:"refused"`
+	Codes        map[wire.Code]int `json:"refusals"`
+	Regretted    int               `json:"refused_yet_placed"` // a no was heard, though an earlier attempt whose answer was lost had placed the order
+	Paid         int               `json:"paid"`
+	Samples      int               `json:"oversell_samples"`
+	Broken       int               `json:"promises_broken"`
+	Rows         []Row             `json:"faults"`
 }
 
 // Row is one fault, over all cycles.
@@ -42,80 +44,90 @@ type Strike struct {
 	Recover time.Duration
 }
 
-// Summarize counts per fault.
-func Summarize(plan Plan, events []Event, strikes []Strike, samples int, oversold map[string]int64, repaired map[string]int64, findings []Finding) Summary {
-	s := Summary{Seed: plan.Seed, Samples: samples, Broken: len(findings)}
-	rows := map[string]*Row{}
-	row := func(fault string) *Row {
-		if rows[fault] == nil {
-			rows[fault] = &Row{Fault: fault}
-		}
-		return rows[fault]
+// Result is all that a run has to say.
+type Result struct {
+	Plan     Plan
+	Events   []Event
+	State    State
+	Strikes  []Strike
+	Samples  int
+	Oversold map[string]int64 // units, by fault
+	Repaired map[string]int64 // units, by fault
+	Findings []Finding
+}
+
+// Summarize counts per fault, in the order of the strikes.
+func Summarize(r Result) Summary {
+	s := Summary{Seed: r.Plan.Seed, Samples: r.Samples, Broken: len(r.Findings), Codes: map[wire.Code]int{}}
+	placed := map[string]bool{}
+	for _, o := range r.State.Orders {
+		placed[o.ID] = !o.Orphan
 	}
-	order := map[string]int{}
-	for _, k := range strikes {
-		r := row(k.Fault)
-		r.Cycles++
-		r.Recover = max(r.Recover, k.Recover.Seconds())
-		if _, known := order[k.Fault]; !known {
-			order[k.Fault] = len(order)
-		}
+	rows := &table{at: map[string]int{}}
+	for _, k := range r.Strikes {
+		row := rows.of(k.Fault)
+		row.Cycles++
+		row.Recover = max(row.Recover, k.Recover.Seconds())
 	}
-	for _, e := range events {
+	for _, e := range r.Events {
 		if e.Kind != Restock {
 			s.Orders++
 		}
 		switch e.Outcome {
 		case Yes:
 			s.Acknowledged++
-			row(e.Fault).Acknowledged++
+			rows.of(e.Fault).Acknowledged++
 		case No:
 			s.Refused++
+			s.Codes[e.Code]++
+			if placed[e.ID] {
+				s.Regretted++
+			}
 		}
 		if e.Paid {
 			s.Paid++
-			row(e.Fault).Acknowledged++
+			rows.of(e.Fault).Acknowledged++
 		}
 	}
-	for _, f := range findings {
+	for _, f := range r.Findings {
 		if f.ID != "" {
-			row(f.Fault).Lost++
+			rows.of(f.Fault).Lost++
 		}
 	}
-	for fault, n := range oversold {
-		if n > 0 {
-			row(fault).Oversold = n
-		}
+	for fault, n := range r.Oversold {
+		rows.of(fault).Oversold += n
 	}
-	for fault, n := range repaired {
-		row(fault).Repaired += n
+	for fault, n := range r.Repaired {
+		rows.of(fault).Repaired += n
 	}
-	for _, r := range rows {
-		s.Rows = append(s.Rows, *r)
-	}
-	slices.SortFunc(s.Rows, func(a, b Row) int {
-		x, known := order[a.Fault]
-		y, knownToo := order[b.Fault]
-		switch {
-		case known && knownToo:
-			return x - y
-		case known != knownToo:
-			return map[bool]int{true: 1, false: -1}[known]
-		}
-		return cmp.Compare(a.Fault, b.Fault)
-	})
+	s.Rows = rows.rows
 	return s
+}
+
+// table keeps its rows in the order they were first asked for.
+type table struct {
+	rows []Row
+	at   map[string]int
+}
+
+func (t *table) of(fault string) *Row {
+	i, known := t.at[fault]
+	if !known {
+		i = len(t.rows)
+		t.at[fault], t.rows = i, append(t.rows, Row{Fault: fault})
+	}
+	return &t.rows[i]
 }
 
 // Markdown writes the summary as a table.
 func (s Summary) Markdown(w io.Writer) {
-	fmt.Fprintf(w, "\nSeed %d, %.0f s: %d orders asked for, %d acknowledged (orders, scans, facts), %d refused, %d paid; %d looks at what is promised; %d promises broken.\n\n",
-		s.Seed, s.Seconds, s.Orders, s.Acknowledged, s.Refused, s.Paid, s.Samples, s.Broken)
+	fmt.Fprintf(w, "\nSeed %d, %.0f s: %d orders asked for, %d acknowledged (orders, scans, facts), %d paid, %d refused %v; %d looks at what is promised; %d promises broken.\n\n",
+		s.Seed, s.Seconds, s.Orders, s.Acknowledged, s.Paid, s.Refused, s.Codes, s.Samples, s.Broken)
 	fmt.Fprintln(w, "| fault | cycles | acknowledged | lost | oversold | taken back by the guard | seconds to recover |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	for _, r := range s.Rows {
 		fault, back := r.Fault, fmt.Sprintf("%.1f", r.Recover)
-		if strings.TrimSpace(fault) == "" {
+		if fault == "" {
 			fault = "none"
 		}
 		if r.Cycles == 0 {
