@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"sync/atomic"
 	"time"
 
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/listeners"
+	"github.com/mochi-mqtt/server/v2/packets"
 )
 
 // CloudUser is the user that may publish and subscribe everywhere under
@@ -34,8 +36,8 @@ type Options struct {
 
 // Broker is a running broker.
 type Broker struct {
-	server *mochi.Server
-	addr   string
+	server   *mochi.Server
+	listener net.Listener
 }
 
 // Start listens and serves until Close.
@@ -70,7 +72,7 @@ func Start(o Options) (*Broker, error) {
 	if err := server.Serve(); err != nil {
 		return nil, errors.Join(fmt.Errorf("broker: %w", err), l.Close())
 	}
-	return &Broker{server: server, addr: l.Addr().String()}, nil
+	return &Broker{server: server, listener: l}, nil
 }
 
 // capabilities lift mochi's limits: the intake is one client that receives what
@@ -85,21 +87,35 @@ func capabilities() *mochi.Capabilities {
 }
 
 // URL is what clients connect to.
-func (b *Broker) URL() string { return "tcp://" + b.addr }
+func (b *Broker) URL() string { return "tcp://" + b.Addr() }
 
 // Addr is host:port.
-func (b *Broker) Addr() string { return b.addr }
+func (b *Broker) Addr() string { return b.listener.Addr().String() }
 
-// Close gives clients that are connected a second to acknowledge what they were
-// sent, then closes all connections and waits for them.
+// Close takes no more connections, gives clients a second to acknowledge what
+// they were sent, then closes all connections and waits for them.
 func (b *Broker) Close() error {
-	for deadline := time.Now().Add(time.Second); b.busy() && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
+	err := b.listener.Close()
+	settle(func() bool { return !b.busy() })
+	// mochi's own Close can lock up for ever when a client leaves in the same
+	// instant (GetByListener locks for reading twice), so nobody is left by then.
+	for _, c := range b.server.Clients.GetAll() {
+		if !c.Closed() {
+			_ = b.server.DisconnectClient(c, packets.ErrServerShuttingDown)
+		}
 	}
-	if err := b.server.Close(); err != nil {
+	settle(func() bool { return atomic.LoadInt64(&b.server.Info.ClientsConnected) == 0 })
+	if err := errors.Join(err, b.server.Close()); err != nil {
 		return fmt.Errorf("broker: close: %w", err)
 	}
 	return nil
+}
+
+// settle waits until ok, a second at most.
+func settle(ok func() bool) {
+	for deadline := time.Now().Add(time.Second); !ok() && time.Now().Before(deadline); {
+		time.Sleep(2 * time.Millisecond)
+	}
 }
 
 func (b *Broker) busy() bool {
