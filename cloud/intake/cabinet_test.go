@@ -3,8 +3,6 @@ package intake_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +31,6 @@ type cabinet struct {
 	ackMsgs  int
 	commands []wire.Command
 	changed  chan struct{}
-	conn     net.Conn
 	ups      int // connections so far
 }
 
@@ -58,13 +55,6 @@ func (s site) cabinet(t testing.TB, i int, change func(*mqtt.ClientOptions)) *ca
 		c.changed = make(chan struct{})
 		c.mu.Unlock()
 		once.Do(func() { close(up) })
-	})
-	o.SetCustomOpenConnectionFn(func(u *url.URL, _ mqtt.ClientOptions) (net.Conn, error) {
-		conn, err := net.Dial("tcp", u.Host)
-		c.mu.Lock()
-		c.conn = conn
-		c.mu.Unlock()
-		return conn, err
 	})
 	if change != nil {
 		change(o)

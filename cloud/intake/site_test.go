@@ -145,12 +145,21 @@ func newCable(t *testing.T, to string) *cable {
 
 func (c *cable) url() string { return "tcp://" + c.listener.Addr().String() }
 
+// cut ends it for good.
 func (c *cable) cut() {
+	c.listener.Close()
+	c.mu.Lock()
+	c.dead = true
+	c.mu.Unlock()
+	c.shake()
+}
+
+// shake cuts the connections there are; new ones may come.
+func (c *cable) shake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dead = true
-	c.listener.Close()
 	for _, conn := range c.conns {
 		conn.Close()
 	}
+	c.conns = nil
 }

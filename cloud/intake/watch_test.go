@@ -77,7 +77,10 @@ func TestFleetIsWatched(t *testing.T) {
 		shop := newShop()
 		fleet := presence.New(presence.Options{})
 		s.intake(t, "intake-1", shop, func(o *intake.Options) { o.Watcher = fleet })
-		c := s.cabinet(t, 0, func(o *mqtt.ClientOptions) {
+		cable := newCable(t, s.url)
+		far := s
+		far.url = cable.url()
+		c := far.cabinet(t, 0, func(o *mqtt.ClientOptions) {
 			o.SetBinaryWill(wire.Topic("C0", wire.ChannelState), (&cabinet{id: "C0"}).state("s1", false), 1, true)
 		})
 		say := func(ch wire.Channel, qos byte, payload []byte) {
@@ -97,12 +100,7 @@ func TestFleetIsWatched(t *testing.T) {
 		c.keep(c.order("cola", 1))
 		c.settled()
 		await(t, "the answer", func() bool { got, _ := fleet.Get(c.id, clock); return got.Answered.Equal(clock) })
-		c.mu.Lock()
-		conn := c.conn
-		c.mu.Unlock()
-		if err := conn.Close(); err != nil { // no goodbye: the broker says it for us
-			t.Fatal(err)
-		}
+		cable.shake() // no goodbye: the broker says it for us
 		is(presence.Offline)
 		c.wait("the connection to be back", func() bool { return c.ups == 2 })
 		say(wire.ChannelState, 1, c.state("s2", true))
