@@ -129,7 +129,7 @@ func (a *App) startRunners(context.Context) error {
 	re := &relay.Relay{Sender: a.queue, Store: a.Ledger, Topics: a.Config.topics()}
 	ef := &effect.Runner{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence}
 	a.runners = []*outbox.Runner{
-		{Kind: outbox.KindStock, Store: a.Ledger, Carry: re.Stock, Lease: ledger.StockLease, Workers: 2, Poll: poll, Log: a.Deps.Log},
+		{Kind: outbox.KindStock, Store: a.Ledger, Carry: re.Stock, Lease: ledger.StockLease, Poll: poll, Log: a.Deps.Log},
 		{Kind: outbox.KindTimer, Store: a.Ledger, Carry: re.Timer, Lease: ledger.QuickLease, Poll: poll, Log: a.Deps.Log},
 		{Kind: outbox.KindRedis, Store: a.Ledger, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16, Poll: poll, Log: a.Deps.Log},
 	}

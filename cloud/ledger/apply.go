@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 
 	"vendline/cloud/statement"
@@ -58,36 +59,45 @@ func (l *Ledger) applyParts(ctx context.Context, parts ...[]statement.Message) (
 	return all, nil
 }
 
-// applyOnce is the transaction of a batch.
+// applyOnce is the transaction of a batch: the short way if all of it is new,
+// and the general way when that turns out to be wrong.
 func (l *Ledger) applyOnce(ctx context.Context, msgs []statement.Message) (a Applied, err error) {
-	err = l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
-		a = Applied{}
-		good, bad := possible(msgs)
-		latest := newest(good)
-		rest, err := l.applyTx(ctx, tx, latest)
-		if err != nil {
-			return err
-		}
-		a.Known, a.Waiting = sortOut(latest, rest)
-		if len(bad) > 0 || len(a.Waiting) > 0 {
-			ages, err := l.rowAges(ctx, tx, msgs)
-			if err != nil {
-				return err
-			}
-			if a.Dead, err = l.buryImpossible(ctx, tx, bad, ages); err != nil {
-				return err
-			}
-			if err := l.wait(ctx, tx, msgs, a.Waiting, ages); err != nil {
-				return err
-			}
-		}
-		rows := make([]string, len(msgs))
-		for i, m := range msgs {
-			rows[i] = m.Row
-		}
-		return deleteMsgs(ctx, tx, rows...)
-	})
+	fresh := true
+	apply := func(tx *sql.Tx) (err error) {
+		a, err = l.applyBatch(ctx, tx, msgs, &fresh)
+		return err
+	}
+	if err = l.inTx(ctx, l.dialect.commit, apply); errors.Is(err, errNotFresh) {
+		err = l.inTx(ctx, l.dialect.commit, apply)
+	}
 	return a, err
+}
+
+func (l *Ledger) applyBatch(ctx context.Context, tx *sql.Tx, msgs []statement.Message, fresh *bool) (a Applied, err error) {
+	good, bad := possible(msgs)
+	latest := newest(good)
+	rest, err := l.applyLatest(ctx, tx, latest, fresh)
+	if err != nil {
+		return a, err
+	}
+	a.Known, a.Waiting = sortOut(latest, rest)
+	if len(bad) > 0 || len(a.Waiting) > 0 {
+		ages, err := l.rowAges(ctx, tx, msgs)
+		if err != nil {
+			return a, err
+		}
+		if a.Dead, err = l.buryImpossible(ctx, tx, bad, ages); err != nil {
+			return a, err
+		}
+		if err := l.wait(ctx, tx, msgs, a.Waiting, ages); err != nil {
+			return a, err
+		}
+	}
+	rows := make([]string, len(msgs))
+	for i, m := range msgs {
+		rows[i] = m.Row
+	}
+	return a, deleteMsgs(ctx, tx, rows...)
 }
 
 // impossible is a statement that no retry can make possible.

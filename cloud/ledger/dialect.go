@@ -28,14 +28,15 @@ type Dialect struct {
 
 // MySQL speaks to MySQL 8 and MariaDB 10.11. Transactions that decide run under
 // READ COMMITTED: under REPEATABLE READ, shared inserts into the outbox and
-// deletes of applied rows deadlock on gap locks within seconds of load.
+// deletes of applied rows deadlock on gap locks within seconds of load. Every
+// connection is set to it (see readCommitted), so commit is the default level.
 func MySQL() Dialect {
 	return Dialect{
 		name: "mysql", driver: "mysql",
 		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE", skipLocked: " FOR UPDATE SKIP LOCKED",
 		insertNew: "INSERT IGNORE INTO ",
 		upsertLog: " ON DUPLICATE KEY UPDATE status = VALUES(status), version = VALUES(version), changed_at = VALUES(changed_at)",
-		commit:    sql.LevelReadCommitted, snapshot: sql.LevelRepeatableRead,
+		snapshot:  sql.LevelRepeatableRead,
 	}
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 	Changed func([]order.Order) // told of every committed order state; must not block
 	Direct  bool                // synchronous mode: stock moves in the order's own transaction
 	Group   int                 // most orders of one commit; 0 means 256
-	Workers int           // commits under way at once; 0 means 1: the largest groups, the fewest commits
+	Workers int                 // commits under way at once; 0 means 1: the largest groups, the fewest commits
 }
 
 // Ledger is safe for concurrent use.
@@ -140,9 +140,14 @@ func (l *Ledger) closeDB() {
 // failure is transient and ctx lives. fn must therefore have no effect outside
 // the transaction that it cannot repeat.
 func (l *Ledger) inTx(ctx context.Context, iso sql.IsolationLevel, fn func(tx *sql.Tx) error) error {
+	return l.again(ctx, func() error { return l.once(ctx, iso, fn) })
+}
+
+// again runs what may be repeated until it succeeds, fails for good, or ctx ends.
+func (l *Ledger) again(ctx context.Context, try func() error) error {
 	wait := 5 * time.Millisecond
 	for {
-		err := l.once(ctx, iso, fn)
+		err := try()
 		if err == nil || !transient(err) || ctx.Err() != nil {
 			return err
 		}

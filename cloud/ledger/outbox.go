@@ -47,9 +47,10 @@ func (l *Ledger) Claim(ctx context.Context, kind outbox.Kind, n int, lease func(
 	return out, nil
 }
 
-// Delete removes rows that are carried out.
+// Delete removes rows that are carried out. One statement is its own
+// transaction; run again after a lost connection, it finds nothing left to do.
 func (l *Ledger) Delete(ctx context.Context, ids ...string) error {
-	return l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error { return deleteMsgs(ctx, tx, ids...) })
+	return l.again(ctx, func() error { return deleteMsgs(ctx, l.db, ids...) })
 }
 
 // Backlog reports every kind's depth and the age of its oldest row.

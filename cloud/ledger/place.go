@@ -89,19 +89,19 @@ func (l *Ledger) placeTx(ctx context.Context, ps []*order.Placement, errs []erro
 
 func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Placement) ([]outbox.Row, error) {
 	now := l.now()
-	orders := make([]any, 0, len(ps)*orderCols)
+	orders := make([]any, 0, len(ps)*holdCols)
 	lines := make([]any, 0, len(ps)*3*lineCols)
 	tickets := make([]any, 0, len(ps)*ticketCols)
 	b := l.newRows(now)
 	for _, p := range ps {
 		o := p.Order
-		orders = appendOrder(orders, o, now, "placed")
+		orders = appendHold(orders, o, now)
 		lines = appendLines(lines, o)
 		tickets = appendTicket(tickets, o.Cabinet, p.Run, o.ID)
 		b.state(statementOf(o))
 		b.timer(o.ID, o.ExpiresAt.UnixMilli())
 	}
-	if err := insertRows(ctx, tx, insertOrder, orderCols, orders, ""); err != nil {
+	if err := insertRows(ctx, tx, insertHold, holdCols, orders, ""); err != nil {
 		if duplicate(err) && len(ps) == 1 {
 			return nil, whoseStock(ctx, tx, ps[0])
 		}

@@ -133,43 +133,57 @@ func updateStock(ctx context.Context, tx *sql.Tx, stock map[stockKey]*stockRow) 
 	return nil
 }
 
-// updateRows bounds an UPDATE: it has 15 parameters a row, and each CASE is
-// searched from its head for every row.
-const updateRows = 200
+// updateRows bounds an UPDATE: each CASE is searched from its head for every
+// row, so a statement's cost grows with the square of its rows.
+const updateRows = 32
 
-// updateSome writes rows in one statement. The WHERE clause is the last guard:
-// a row that would fall below zero is not changed, the affected rows do not add
-// up, and the transaction is undone. Every WHEN is unique and every CASE has
-// its ELSE: a duplicate would apply once, a miss would be NULL.
+// stockColumns are the columns of a stock row that statements move, with the
+// change to each since the row was read.
+var stockColumns = [...]struct {
+	name  string
+	delta func(*stockRow) int64
+}{
+	{"total", func(r *stockRow) int64 { return r.total - r.was.Total }},
+	{"available", func(r *stockRow) int64 { return r.available - r.was.Available }},
+	{"locked", func(r *stockRow) int64 { return r.locked - r.was.Locked }},
+	{"sold", func(r *stockRow) int64 { return r.sold - r.was.Sold }},
+}
+
+// updateSome writes rows in one statement, with a CASE for each column that
+// moves. The WHERE clause is the last guard: a row that would fall below zero is
+// not changed, the affected rows do not add up, and the transaction is undone.
+// Every WHEN is unique and every CASE has its ELSE: a duplicate would apply
+// once, a miss would be NULL.
 func updateSome(ctx context.Context, tx *sql.Tx, rows []*stockRow) error {
-	var q strings.Builder
-	var args []any
-	column := func(delta func(*stockRow) int64) string {
-		var c strings.Builder
-		c.WriteString("CASE id")
+	var set, guard strings.Builder
+	var setArgs, ids, guardArgs []any
+	for _, c := range stockColumns {
+		var moved strings.Builder
+		var args []any
+		falls := false
 		for _, r := range rows {
-			c.WriteString(" WHEN ? THEN ?")
-			args = append(args, r.id, delta(r))
+			if d := c.delta(r); d != 0 {
+				moved.WriteString(" WHEN ? THEN ?")
+				args = append(args, r.id, d)
+				falls = falls || d < 0
+			}
 		}
-		c.WriteString(" ELSE 0 END")
-		return c.String()
+		if len(args) == 0 {
+			continue
+		}
+		sum := c.name + " + CASE id" + moved.String() + " ELSE 0 END"
+		set.WriteString(c.name + " = " + sum + ", ")
+		setArgs = append(setArgs, args...)
+		if falls {
+			guard.WriteString(" AND " + sum + " >= 0")
+			guardArgs = append(guardArgs, args...)
+		}
 	}
-	available := func(r *stockRow) int64 { return r.available - r.was.Available }
-	locked := func(r *stockRow) int64 { return r.locked - r.was.Locked }
-	sold := func(r *stockRow) int64 { return r.sold - r.was.Sold }
-	total := func(r *stockRow) int64 { return r.total - r.was.Total }
-	q.WriteString("UPDATE trade_sku_stock SET total = total + " + column(total))
-	q.WriteString(", available = available + " + column(available))
-	q.WriteString(", locked = locked + " + column(locked))
-	q.WriteString(", sold = sold + " + column(sold))
-	q.WriteString(", version = version + 1 WHERE id IN (" + marks(len(rows)) + ")")
 	for _, r := range rows {
-		args = append(args, r.id)
+		ids = append(ids, r.id)
 	}
-	q.WriteString(" AND available + " + column(available) + " >= 0")
-	q.WriteString(" AND locked + " + column(locked) + " >= 0")
-	q.WriteString(" AND sold + " + column(sold) + " >= 0")
-	res, err := tx.ExecContext(ctx, q.String(), args...)
+	res, err := tx.ExecContext(ctx, "UPDATE trade_sku_stock SET "+set.String()+"version = version + 1 WHERE id IN ("+marks(len(rows))+")"+guard.String(),
+		slices.Concat(setArgs, ids, guardArgs)...)
 	if err != nil {
 		return err
 	}

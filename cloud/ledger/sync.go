@@ -70,7 +70,7 @@ func (l *Ledger) checkDirect(ctx context.Context, tx *sql.Tx, cabinet string) er
 }
 
 func (l *Ledger) insertDirect(ctx context.Context, tx *sql.Tx, o order.Order) error {
-	if err := insertRows(ctx, tx, insertOrder, orderCols, appendOrder(nil, o, l.now(), "placed"), ""); err != nil {
+	if err := insertRows(ctx, tx, insertHold, holdCols, appendHold(nil, o, l.now()), ""); err != nil {
 		if duplicate(err) {
 			return order.ErrExists
 		}

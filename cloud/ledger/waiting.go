@@ -84,13 +84,18 @@ func (l *Ledger) rowAges(ctx context.Context, tx *sql.Tx, msgs []statement.Messa
 	return ages, rows.Err()
 }
 
-func deleteMsgs(ctx context.Context, tx *sql.Tx, ids ...string) error {
+func deleteMsgs(ctx context.Context, db execer, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM local_msg WHERE id IN ("+marks(len(ids))+")", anys(ids)...)
+	_, err := db.ExecContext(ctx, "DELETE FROM local_msg WHERE id IN ("+marks(len(ids))+")", anys(ids)...)
 	if err != nil {
 		return fmt.Errorf("delete outbox rows: %w", err)
 	}
 	return nil
+}
+
+// execer is a transaction, or a database whose statements are their own.
+type execer interface {
+	ExecContext(ctx context.Context, q string, args ...any) (sql.Result, error)
 }

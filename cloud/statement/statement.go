@@ -95,6 +95,9 @@ type Message struct {
 // Encode returns the message's bytes.
 func (m Message) Encode() []byte {
 	m.V = 1
+	if m.Statements == nil {
+		m.Statements = []Statement{}
+	}
 	b, err := json.Marshal(m)
 	if err != nil {
 		panic(fmt.Sprintf("statement: encode: %v", err)) // unreachable: plain strings and numbers
@@ -102,10 +105,13 @@ func (m Message) Encode() []byte {
 	return b
 }
 
+// maxBytes is more than any queue carries in one message.
+const maxBytes = 4 << 20
+
 // Decode reads a message. An error means that no retry will make it readable.
 func Decode(b []byte) (Message, error) {
 	var m Message
-	if err := json.Unmarshal(b, &m); err != nil {
+	if err := wire.Decode(b, maxBytes, &m); err != nil {
 		return m, fmt.Errorf("statement: not a stock message: %w", err)
 	}
 	if m.V != 1 {
