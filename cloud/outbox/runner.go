@@ -20,6 +20,7 @@ type Runner struct {
 	Lease   time.Duration // first lease of a claimed row; doubles with each claim, up to 10 min
 	Workers int           // carriers at once; 0 means 1
 	Batch   int           // most rows of one carry; 0 means 64
+	Linger  time.Duration // how long the first row waits for company; 0 means not at all
 	Poll    time.Duration // how often to look for leftover rows; 0 means never
 	Log     *slog.Logger
 
@@ -71,17 +72,24 @@ func (r *Runner) fromMemory(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-	more:
-		for len(rows) < r.Batch {
-			select {
-			case row := <-r.feed:
-				rows = append(rows, row)
-			default:
-				break more
-			}
+		if r.Linger > 0 && !sleep(ctx, r.Linger) {
+			return
 		}
-		r.carry(ctx, rows)
+		r.carry(ctx, r.company(rows))
 	}
+}
+
+// company adds the rows that are there already.
+func (r *Runner) company(rows []Row) []Row {
+	for len(rows) < r.Batch {
+		select {
+		case row := <-r.feed:
+			rows = append(rows, row)
+		default:
+			return rows
+		}
+	}
+	return rows
 }
 
 // carry tries a few times; then the rows are left to the poll.

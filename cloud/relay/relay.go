@@ -43,22 +43,49 @@ func (r *Relay) Stock(ctx context.Context, rows []outbox.Row) error {
 	return nil
 }
 
-// Timer is the carrier of timer rows. One that cannot be read is dropped, so
-// that it does not hold up the others: the sweeper does not need it.
+// Timer is the carrier of timer rows. Rows whose holds end about together share
+// a message. One that cannot be read is dropped, so that it does not hold up the
+// others: the sweeper does not need it.
 func (r *Relay) Timer(ctx context.Context, rows []outbox.Row) error {
-	msgs := make([]queue.Message, 0, len(rows))
+	var hints []outbox.Timer
 	ids := make([]string, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
 		var t outbox.Timer
-		if err := json.Unmarshal(row.Payload, &t); err != nil {
-			continue
+		if err := json.Unmarshal(row.Payload, &t); err == nil {
+			hints = join(hints, t)
+		}
+	}
+	msgs := make([]queue.Message, len(hints))
+	for i, h := range hints {
+		body, err := json.Marshal(h)
+		if err != nil {
+			return fmt.Errorf("relay: encode a timer: %w", err)
 		}
 		// A little late rather than early: an early hint finds nothing due.
-		msgs = append(msgs, queue.Message{Topic: r.Topics.Timer, Key: row.ID, Body: row.Payload, DeliverAt: time.UnixMilli(t.At).Add(500 * time.Millisecond)})
+		msgs[i] = queue.Message{Topic: r.Topics.Timer, Key: ids[0], Body: body, DeliverAt: time.UnixMilli(h.At).Add(500 * time.Millisecond)}
 	}
 	if err := r.Sender.Send(ctx, msgs...); err != nil {
 		return fmt.Errorf("relay: send timers: %w", err)
 	}
 	return r.Store.Delete(ctx, ids...)
+}
+
+// Bounds of a joint hint: the broker's timer wheel turns once a second, and ids
+// of 39 bytes must stay far below queue.MaxBody.
+const (
+	hintSpread = 1000 // ms
+	hintIDs    = 10_000
+)
+
+// join adds t to the last hint when their times and number allow.
+func join(hints []outbox.Timer, t outbox.Timer) []outbox.Timer {
+	if n := len(hints) - 1; n >= 0 {
+		last := &hints[n]
+		if d := t.At - last.At; d > -hintSpread && d < hintSpread && len(last.IDs)+len(t.IDs) <= hintIDs {
+			last.At, last.IDs = max(last.At, t.At), append(last.IDs, t.IDs...)
+			return hints
+		}
+	}
+	return append(hints, t)
 }

@@ -55,6 +55,10 @@ save ""
 appendonly yes
 appendfsync everysec
 maxmemory-policy noeviction
+# The holds in flight of a busy cabinet are hundreds of fields: as a list, each
+# of them would be searched from its head.
+hash-max-listpack-entries 32
+auto-aof-rewrite-min-size 512mb
 # Its command line says who it is, also to the one who stops it later.
 set-proc-title no
 `, port, dir)
