@@ -67,10 +67,20 @@ func (a *App) openStock(ctx context.Context) error {
 		return err
 	}
 	a.onClose(func() { _ = rdb.Close() })
+	a.checkEviction(ctx, rdb)
 	a.Stock = deduct.New(rdb, deduct.Options{Now: a.Deps.Clock, InFlight: 1})
 	a.onClose(a.Stock.Close)
 	a.Fence = &fence.Fence{Ledger: a.Ledger, Stock: a.Stock, Log: a.Deps.Log}
 	return nil
+}
+
+// checkEviction warns of a Redis that may drop markers to make room. A server
+// that does not answer the question is not asked again.
+func (a *App) checkEviction(ctx context.Context, rdb redis.UniversalClient) {
+	got, err := rdb.ConfigGet(ctx, "maxmemory-policy").Result()
+	if policy := got["maxmemory-policy"]; err == nil && policy != "" && policy != "noeviction" {
+		a.Deps.Log.Warn("Redis may evict markers and stock; set maxmemory-policy to noeviction", "policy", policy)
+	}
 }
 
 func (a *App) openOrders(context.Context) error {

@@ -4,10 +4,13 @@ package broker
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/listeners"
@@ -17,8 +20,9 @@ import (
 // Broker is a running broker. It keeps its address over Stop and Start, and
 // forgets everything else, as a broker without a disk does.
 type Broker struct {
-	addr   string
-	server *mochi.Server
+	addr     string
+	listener net.Listener
+	server   *mochi.Server
 }
 
 // Start listens on addr ("127.0.0.1:0" for any port).
@@ -36,7 +40,7 @@ func (b *Broker) Start() error {
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
-	b.addr = l.Addr().String()
+	b.addr, b.listener = l.Addr().String(), l
 	b.server = mochi.New(&mochi.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err := b.server.AddHook(new(access), nil); err != nil {
 		return fmt.Errorf("broker: %w", err)
@@ -48,7 +52,25 @@ func (b *Broker) Start() error {
 }
 
 // Stop closes every connection without a goodbye.
-func (b *Broker) Stop() error { return b.server.Close() }
+func (b *Broker) Stop() error {
+	// mochi's own Close can lock up for ever when a client leaves in the same
+	// instant (it locks its clients for reading twice), so all are cut before.
+	_ = b.listener.Close()
+	for range 500 {
+		for _, cl := range b.server.Clients.GetAll() {
+			if !cl.Closed() {
+				cl.Stop(errStopped)
+			}
+		}
+		if atomic.LoadInt64(&b.server.Info.ClientsConnected) == 0 {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return b.server.Close()
+}
+
+var errStopped = errors.New("the broker stops")
 
 // Kick cuts the connection of a client, as a network would.
 func (b *Broker) Kick(client string) bool {
