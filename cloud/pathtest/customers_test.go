@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"reflect"
 	"slices"
 
@@ -121,7 +122,8 @@ func (c *customers) die(p *process, name string, cola int) {
 // unknown reports whether nobody knows what became of the request: the process
 // died, or was too slow to say.
 func unknown(err error) bool {
-	return errors.Is(err, errKilled) || errors.Is(err, context.DeadlineExceeded)
+	var slow net.Error
+	return errors.Is(err, errKilled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout()
 }
 
 // expected are the noes that a customer may hear in the course of events.
