@@ -2,7 +2,7 @@
 
 BIN        := bin
 VEND       := $(BIN)/vend
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2026.1
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 EDGE       := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
 PACKAGES   := ./...
 

@@ -59,8 +59,7 @@ func TestCancellingGivesBackOnceAndIsRefusedOncePaid(t *testing.T) {
 
 func TestAWaitEndsWithTheChange(t *testing.T) {
 	waiting := make(chan struct{})
-	var s *shop
-	s = open(t, map[string]int64{"cola": 10, "water": 10}, func(o *api.Options) {
+	s := open(t, map[string]int64{"cola": 10, "water": 10}, func(o *api.Options) {
 		real := o.Orders
 		o.Orders = fakeOrders{place: real.Place, get: real.Get, wait: func(ctx context.Context, id string, d time.Duration) (order.Order, error) {
 			close(waiting)

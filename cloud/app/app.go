@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"sync"
 
 	"vendline/cloud/api"
 	"vendline/cloud/batch"
@@ -40,7 +39,7 @@ type App struct {
 	server    *api.Server
 	listener  net.Listener
 	closers   []func() // run in reverse
-	background
+	ctx       context.Context // ends with Close
 }
 
 // carrier is a queue with all its faces.
@@ -58,7 +57,9 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		return nil, fmt.Errorf("vend-cloud: %w", err)
 	}
 	a := &App{Config: cfg, Deps: deps, Watcher: order.NewWatcher(), presence: presence.New(presence.Options{})}
-	a.background.ctx, a.background.cancel = context.WithCancel(context.Background())
+	var end context.CancelFunc
+	a.ctx, end = context.WithCancel(context.Background())
+	a.onClose(end)
 	steps := []struct {
 		name string
 		run  func(context.Context) error
@@ -95,16 +96,9 @@ func (a *App) Close() {
 
 func (a *App) onClose(f func()) { a.closers = append(a.closers, f) }
 
-// background runs loops that end with the app.
-type background struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-}
-
 // start runs a loop whose stop is part of Close.
 func (a *App) start(loop func(ctx context.Context)) {
-	ctx, cancel := context.WithCancel(a.background.ctx)
+	ctx, cancel := context.WithCancel(a.ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -13,7 +13,7 @@ const drain = 10 * time.Second
 
 // receive starts deliveries of a topic; stopping them is part of Close.
 func (a *App) receive(topic string, h queue.Handler) error {
-	ctx, cancel := context.WithCancel(a.background.ctx)
+	ctx, cancel := context.WithCancel(a.ctx)
 	stop, err := a.queue.Receive(ctx, topic, groupOf(topic), h)
 	if err != nil {
 		cancel()

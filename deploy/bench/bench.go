@@ -23,7 +23,7 @@ type Config struct {
 	Dir      string // data of the servers
 	Binaries launch.Binaries
 	NoEdge   bool          // leave the agent out
-	Seconds  time.Duration // of each measurement
+	Each     time.Duration // length of a measurement
 	Rates    []float64     // open loop, orders a second offered
 	Modes    []string      // sync, async
 	Fleets   []int         // numbers of cabinets
@@ -104,7 +104,7 @@ func (b *scenario) run(ctx context.Context) error {
 		return err
 	}
 	lag := b.watchLag(ctx)
-	b.out.Closed = closed(ctx, t, Conns, b.cfg.Seconds)
+	b.out.Closed = closed(ctx, t, Conns, b.cfg.Each)
 	end := time.Now()
 	after, err := b.counters(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *scenario) run(ctx context.Context) error {
 	accepted += b.out.Closed.Accepted
 	b.say(b.out.Closed)
 	for _, rate := range b.cfg.Rates {
-		l := open(ctx, t, rate, 4*Conns, b.cfg.Seconds)
+		l := open(ctx, t, rate, 4*Conns, b.cfg.Each)
 		b.out.Open = append(b.out.Open, l)
 		accepted += l.Accepted
 		b.say(l)

@@ -60,7 +60,8 @@ func (q *Queue) Receive(ctx context.Context, topic, group string, h queue.Handle
 func (m *member) leave() {
 	m.once.Do(func() {
 		close(m.leaving)
-		m.readers.mu.Lock() // nobody is between asking gone and waiting
+		m.readers.mu.Lock()
+		//lint:ignore SA2001 once we held it, nobody is between asking gone and waiting
 		m.readers.mu.Unlock()
 		m.readers.wake.Broadcast()
 	})

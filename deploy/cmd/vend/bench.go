@@ -12,7 +12,7 @@ import (
 )
 
 type benchCmd struct {
-	Seconds time.Duration `help:"Length of each measurement." default:"15s"`
+	Each    time.Duration `help:"Length of each measurement." default:"15s"`
 	Rates   []float64     `help:"Open loop: orders a second offered, rising; stops when the mode is saturated." default:"500,1000,2000,4000,8000"`
 	Modes   []string      `help:"Which modes." default:"sync,async"`
 	Fleets  []int         `help:"How many cabinets the load is spread over." default:"1,100"`
@@ -31,7 +31,7 @@ func (c benchCmd) Run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	r, err := bench.Run(ctx, bench.Config{
-		Dir: dir, Binaries: bin, NoEdge: c.NoEdge, Seconds: c.Seconds, Rates: c.Rates, Modes: c.Modes, Fleets: c.Fleets, Out: os.Stderr,
+		Dir: dir, Binaries: bin, NoEdge: c.NoEdge, Each: c.Each, Rates: c.Rates, Modes: c.Modes, Fleets: c.Fleets, Out: os.Stderr,
 	})
 	if err != nil {
 		return fmt.Errorf("%w (logs: %s/log)", err, dir)
