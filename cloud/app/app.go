@@ -38,7 +38,7 @@ type App struct {
 	mqttURL   string
 	server    *api.Server
 	listener  net.Listener
-	closers   []func() // run in reverse
+	closers   []func()        // run in reverse
 	ctx       context.Context // ends with Close
 }
 

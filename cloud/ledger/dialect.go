@@ -19,6 +19,7 @@ type Dialect struct {
 	driver     string
 	forUpdate  string // suffix: lock the rows read, exclusively
 	forShare   string // suffix: lock the rows read against writers
+	shareFree  string // … leaving out rows that a writer holds
 	skipLocked string // suffix: lock what nobody else has locked
 	insertNew  string // prefix: insert, leaving rows that exist alone
 	upsertLog  string // suffix of the deduct log's insert
@@ -33,7 +34,7 @@ type Dialect struct {
 func MySQL() Dialect {
 	return Dialect{
 		name: "mysql", driver: "mysql",
-		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE", skipLocked: " FOR UPDATE SKIP LOCKED",
+		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE", shareFree: " FOR SHARE SKIP LOCKED", skipLocked: " FOR UPDATE SKIP LOCKED",
 		insertNew: "INSERT IGNORE INTO ",
 		upsertLog: " ON DUPLICATE KEY UPDATE status = VALUES(status), version = VALUES(version), changed_at = VALUES(changed_at)",
 		snapshot:  sql.LevelRepeatableRead,

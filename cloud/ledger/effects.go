@@ -24,7 +24,7 @@ func (l *Ledger) FinishEffects(ctx context.Context, row string, runs []effect.Ra
 		for _, r := range runs {
 			cabinets[r.Cabinet] = struct{}{}
 		}
-		current, err := l.generations(ctx, tx, cabinets)
+		current, err := l.generations(ctx, tx, cabinets, l.dialect.shareFree)
 		if err != nil {
 			return fmt.Errorf("read generations: %w", err)
 		}

@@ -76,7 +76,11 @@ func (l *Ledger) factTx(ctx context.Context, tx *sql.Tx, fs []*factItem) (rows [
 	for _, f := range fs {
 		cabinets[f.Cabinet] = struct{}{}
 	}
-	known, err := l.generations(ctx, tx, cabinets)
+	lock := "" // a fact counts under any generation: its effect runs later
+	if l.opt.Direct {
+		lock = l.dialect.forShare
+	}
+	known, err := l.generations(ctx, tx, cabinets, lock)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read cabinets: %w", err)
 	}

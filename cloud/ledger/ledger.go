@@ -110,6 +110,13 @@ func (l *Ledger) prepare(ctx context.Context) error {
 		return fmt.Errorf("ledger: the database does not answer: %w", err)
 	}
 	if l.dialect.name == "mysql" {
+		var version string
+		if err := l.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+			return fmt.Errorf("ledger: read the server's version: %w", err)
+		}
+		if strings.Contains(version, "MariaDB") {
+			l.dialect.shareFree = " LOCK IN SHARE MODE SKIP LOCKED" // its one difference from MySQL 8 that matters here
+		}
 		var flush int
 		if err := l.db.QueryRowContext(ctx, "SELECT @@innodb_flush_log_at_trx_commit").Scan(&flush); err != nil {
 			return fmt.Errorf("ledger: read innodb_flush_log_at_trx_commit: %w", err)

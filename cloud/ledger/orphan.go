@@ -28,7 +28,7 @@ func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (outcome orpha
 	var rows []outbox.Row
 	err = l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
 		rows, outcome = nil, orphan.Settled
-		current, err := l.generations(ctx, tx, map[string]struct{}{h.Cabinet: {}})
+		current, err := l.generations(ctx, tx, map[string]struct{}{h.Cabinet: {}}, l.dialect.shareFree)
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func (l *Ledger) placeTx(ctx context.Context, ps []*order.Placement, errs []erro
 		for _, p := range ps {
 			cabinets[p.Order.Cabinet] = struct{}{}
 		}
-		current, err := l.generations(ctx, tx, cabinets)
+		current, err := l.generations(ctx, tx, cabinets, l.dialect.shareFree)
 		if err != nil {
 			return fmt.Errorf("read generations: %w", err)
 		}
@@ -165,14 +165,18 @@ func insertTickets(ctx context.Context, tx *sql.Tx, args []any) error {
 
 // generations reads, and locks against a rebuild until the transaction ends,
 // the current generation of each cabinet: "<cabinet token>.<fleet token>".
-func (l *Ledger) generations(ctx context.Context, tx *sql.Tx, cabinets map[string]struct{}) (map[string]string, error) {
+//
+// With the lock shareFree, a cabinet that is being rebuilt is left out, as if
+// its generation were stale: it is about to be, and the others in the group
+// must not wait for its rebuild.
+func (l *Ledger) generations(ctx context.Context, tx *sql.Tx, cabinets map[string]struct{}, lock string) (map[string]string, error) {
 	args := make([]any, 0, len(cabinets)+1)
 	args = append(args, fleetRow)
 	for c := range cabinets {
 		args = append(args, c)
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT cabinet_id, generation FROM trade_cabinet WHERE cabinet_id IN ("+
-		marks(len(args))+") ORDER BY cabinet_id"+l.dialect.forShare, args...)
+		marks(len(args))+") ORDER BY cabinet_id"+lock, args...)
 	if err != nil {
 		return nil, err
 	}

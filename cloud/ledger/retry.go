@@ -20,7 +20,7 @@ func (l *Ledger) retryGenerations(ctx context.Context, tx *sql.Tx, cs []*order.C
 	if len(cabinets) == 0 {
 		return nil, nil
 	}
-	gens, err := l.generations(ctx, tx, cabinets)
+	gens, err := l.generations(ctx, tx, cabinets, l.dialect.shareFree)
 	if err != nil {
 		return nil, fmt.Errorf("read generations: %w", err)
 	}

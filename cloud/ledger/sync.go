@@ -58,7 +58,7 @@ func (l *Ledger) PlaceSync(ctx context.Context, o order.Order, limits []order.It
 
 // checkDirect makes sure that this process still owns the stock.
 func (l *Ledger) checkDirect(ctx context.Context, tx *sql.Tx, cabinet string) error {
-	current, err := l.generations(ctx, tx, map[string]struct{}{cabinet: {}})
+	current, err := l.generations(ctx, tx, map[string]struct{}{cabinet: {}}, l.dialect.forShare)
 	if err != nil {
 		return fmt.Errorf("read generations: %w", err)
 	}

@@ -20,8 +20,9 @@ func faults() []promise {
 	return []promise{
 		{"a deadlock's victim runs again, once in effect", deadlock},
 		{"a lock wait that takes too long runs again, once in effect", lockWait},
-		{"killed connections cost time, and nothing twice", killed},
+		{"connections cut at the worst of moments cost time, and nothing twice", cut},
 		{"statements fit the server's parameter limit without the client's help", parameters},
+		{"a cabinet's rebuild holds up nobody else", rebuildAlone},
 		{"placing, moving, applying and claiming at once keep the sums exact", crowd},
 	}
 }
@@ -93,37 +94,11 @@ func lockWait(t *testing.T, f *Fixture) {
 	}
 }
 
-// killer ends the ledgers' connections as fast as the server can, until stopped.
-func (f *Fixture) killer() (stop func() int) {
-	f.t.Helper()
-	conn, err := f.DB.Conn(f.ctx)
-	f.ok(err)
-	var own int64
-	f.ok(conn.QueryRowContext(f.ctx, "SELECT CONNECTION_ID()").Scan(&own))
-	ctx, cancel := context.WithCancel(f.ctx)
-	done := make(chan int, 1)
-	go func() {
-		defer conn.Close()
-		n := 0
-		for ctx.Err() == nil {
-			var id int64 // one that is in the midst of something
-			err := conn.QueryRowContext(f.ctx, `SELECT id FROM information_schema.processlist
-				WHERE db = DATABASE() AND id <> ? AND command <> 'Sleep' ORDER BY RAND() LIMIT 1`, own).Scan(&id)
-			if err != nil {
-				continue
-			}
-			if _, err := conn.ExecContext(f.ctx, fmt.Sprint("KILL CONNECTION ", id)); err == nil {
-				n++
-			}
-		}
-		done <- n
-	}()
-	return func() int { cancel(); return <-done }
-}
-
-func killed(t *testing.T, f *Fixture) {
+func cut(t *testing.T, f *Fixture) {
 	f.AddStock("C2", map[string]int64{"cola": 1000})
-	stop := f.killer()
+	c, dsn := f.cutting()
+	f.dsn = dsn
+	f.Ledger = f.Open(nil)
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
@@ -133,8 +108,8 @@ func killed(t *testing.T, f *Fixture) {
 		})
 	}
 	wg.Wait()
-	if n := stop(); n == 0 {
-		t.Error("no connection was killed")
+	if c.lost.Load() == 0 || c.unheard.Load() == 0 {
+		t.Errorf("%d statements never arrived, %d commits were not heard of", c.lost.Load(), c.unheard.Load())
 	}
 	f.settleAll()
 	rows, err := f.Stock(f.ctx, "C2")

@@ -155,6 +155,24 @@ func rebuildRace(t *testing.T, f *Fixture) {
 	}
 }
 
+// rebuildAlone: while one cabinet is being rebuilt, a group that touches it too
+// commits what it has for the others.
+func rebuildAlone(t *testing.T, f *Fixture) {
+	f.AddStock("C2", map[string]int64{"cola": 5})
+	before := f.current(cabinet)
+	f.ok(f.Rebuild(f.ctx, cabinet, stale, func(ctx context.Context, s fence.Snapshot) error {
+		p := f.placement(f.order(line("cola", 1)))
+		p.Run.Generation = before
+		if err := f.Place(ctx, p); !errors.Is(err, order.ErrStale) {
+			t.Errorf("at the cabinet under rebuild: %v", err)
+		}
+		f.ok(f.Place(ctx, f.placement(f.orderAt("C2", line("cola", 1)))))
+		f.gens[cabinet] = s.Generation
+		return nil
+	}))
+	f.settleAll()
+}
+
 func rebuildFresh(t *testing.T, f *Fixture) {
 	seen := map[string]bool{}
 	for range 5 {

@@ -12,12 +12,12 @@ import (
 )
 
 type benchCmd struct {
-	Each    time.Duration `help:"Length of each measurement." default:"15s"`
-	Rates   []float64     `help:"Open loop: orders a second offered, rising; stops when the mode is saturated." default:"500,1000,2000,4000,8000"`
-	Modes   []string      `help:"Which modes." default:"sync,async"`
-	Fleets  []int         `help:"How many cabinets the load is spread over." default:"1,100"`
-	NoEdge  bool          `help:"Leave the agent's measurements out."`
-	JSON    string        `help:"Also write the report here." type:"path" placeholder:"FILE" default:"var/bench.json"`
+	Each   time.Duration `help:"Length of each measurement." default:"15s"`
+	Rates  []float64     `help:"Open loop: orders a second offered, rising; stops when the mode is saturated." default:"500,1000,2000,4000,8000"`
+	Modes  []string      `help:"Which modes." default:"sync,async"`
+	Fleets []int         `help:"How many cabinets the load is spread over." default:"1,100"`
+	NoEdge bool          `help:"Leave the agent's measurements out."`
+	JSON   string        `help:"Also write the report here." type:"path" placeholder:"FILE" default:"var/bench.json"`
 }
 
 func (c benchCmd) Run(ctx context.Context) error {
