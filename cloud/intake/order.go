@@ -88,10 +88,13 @@ func (in *Intake) answered(cabinet string) {
 	}
 }
 
-// giveUp leaves an event to its cabinet, which sends it again.
+// giveUp leaves an event undecided: what became of it is not known. The cabinet
+// is told so, sends it again later under the same id, and meanwhile has room in
+// its window for other events.
 func (in *Intake) giveUp(step, cabinet string, e wire.Event, err error) {
 	in.counts.unanswered.Add(1)
+	in.refuse(cabinet, e, &order.Refusal{Code: wire.CodeUnavailable, Detail: "the cloud cannot decide right now; the event will be sent again"})
 	if missed, ok := in.away.allow(in.opt.Now()); ok {
-		in.opt.Log.Error("intake: an event stays unanswered and will come again", "step", step, "cabinet", cabinet, "event", e.ID, "err", err, "not_told", missed)
+		in.opt.Log.Error("intake: an event stays undecided and will come again", "step", step, "cabinet", cabinet, "event", e.ID, "err", err, "not_told", missed)
 	}
 }
