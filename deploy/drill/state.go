@@ -76,8 +76,5 @@ type Verdict struct {
 	Code   wire.Code `json:"code"`
 }
 
-// inForce reports whether an order or log row in this status takes units.
-func inForce(status string) bool { return status == "PRE_RESERVED" || status == "CONSUMED" }
-
 // final reports whether an order in this status waits for nobody.
 func final(status string) bool { return status == "CONSUMED" || status == "ROLLBACKED" }
