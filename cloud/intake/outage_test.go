@@ -11,9 +11,9 @@ import (
 	"vendline/shared/wire"
 )
 
-// While a server is away an event is not answered and not lost: it is answered
+// While a server is away an event is neither decided nor lost: it is decided
 // when its cabinet sends it again.
-func TestServerAwayMeansNoVerdict(t *testing.T) {
+func TestServerAwayDecidesNothingAndSaysSo(t *testing.T) {
 	eachBroker(t, func(t *testing.T, s site) {
 		shop := newShop()
 		var away atomic.Bool
@@ -33,8 +33,13 @@ func TestServerAwayMeansNoVerdict(t *testing.T) {
 		c.raw(wire.ChannelOrder, []byte("{"))
 		await(t, "three events given up", func() bool { return in.Counts().Unanswered == 3 })
 		c.mu.Lock()
-		if len(c.verdicts)+len(c.acked) != 0 {
-			t.Errorf("answered while the server was away: %v %v", c.verdicts, c.acked)
+		if len(c.acked) != 0 {
+			t.Errorf("acknowledged while the server was away: %v", c.acked)
+		}
+		for _, vs := range c.verdicts {
+			if vs[0].Code != wire.CodeUnavailable || !vs[0].Retryable {
+				t.Errorf("verdict while the server was away: %+v", vs[0])
+			}
 		}
 		c.mu.Unlock()
 		away.Store(false)
