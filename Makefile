@@ -20,7 +20,7 @@ build: ## bin/vend, bin/vend-cloud, bin/vend-edge
 	$(EDGE) -o $(BIN)/vend-edge ./edge/cmd/vend-edge
 
 test: ## everything, on real servers, which it installs and starts
-	@sh deploy/install.sh
+	@bash deploy/install.sh
 	@mkdir -p $(BIN) && go build -o $(VEND) ./deploy/cmd/vend
 	$(VEND) stack run -- go test -timeout 20m $(PACKAGES)
 
@@ -28,18 +28,18 @@ test-fast: ## what needs Go only
 	go test -short $(PACKAGES)
 
 up: build ## the real stack on loopback: servers, vend-cloud, two agents
-	@sh deploy/install.sh
+	@bash deploy/install.sh
 	$(VEND) up
 
 down: ## stop what `make up` started
 	$(VEND) down
 
 bench: build ## the table of the README, measured here
-	@sh deploy/install.sh
+	@bash deploy/install.sh
 	$(VEND) bench
 
 drill: ## kill each part under load, then check the invariants; CYCLES=3
-	@sh deploy/install.sh
+	@bash deploy/install.sh
 	go test -count=1 -timeout 60m -v ./deploy/drill -drill.cycles=$(or $(CYCLES),3) -drill.each -drill.out=$(CURDIR)/var/drill
 
 sim: build ## random histories of the stock rules, with crashes and lost writes

@@ -78,6 +78,15 @@ func TestAdaptersDoNotImportOneAnother(t *testing.T) {
 	}
 }
 
+// What a step needs of the ledger, it declares; only the app knows the ledger.
+func TestOnlyTheAppKnowsTheLedger(t *testing.T) {
+	for pkg, imports := range packages(t, "Imports") {
+		if under(pkg, "cloud") && pkg != "vendline/cloud/app" && !under(pkg, "cloud/ledger") && slices.Contains(imports, "vendline/cloud/ledger") {
+			t.Errorf("%s imports cloud/ledger", pkg)
+		}
+	}
+}
+
 // Names that say nothing attract everything.
 func TestNoFolderIsNamedForNothing(t *testing.T) {
 	for pkg := range packages(t, "Imports") {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"vendline/cloud/ledger"
 	"vendline/cloud/queue"
 	"vendline/cloud/statement"
 	"vendline/shared/group"
@@ -17,8 +16,8 @@ import (
 
 // Ledger applies statements; *ledger.Ledger does.
 type Ledger interface {
-	Apply(ctx context.Context, msgs []statement.Message) (ledger.Applied, error)
-	SettleShortage(ctx context.Context, cabinet, sku string) (*ledger.Shortage, error)
+	Apply(ctx context.Context, msgs []statement.Message) (statement.Applied, error)
+	SettleShortage(ctx context.Context, cabinet, sku string) (*statement.Shortage, error)
 	Bury(ctx context.Context, source, reason string, payload []byte, meta map[string]string) error
 }
 
@@ -34,7 +33,7 @@ type Options struct {
 	Linger time.Duration // how long a lone message waits for company; 0 means 5 ms
 	Log    *slog.Logger
 	// Short is told of every physical shortage that was settled; may be nil.
-	Short func(ledger.Shortage)
+	Short func(statement.Shortage)
 }
 
 // Consumer handles the stock topic.
@@ -89,7 +88,7 @@ func (c *Consumer) Handle(ctx context.Context, msgs []queue.Message) error {
 		}
 		k := m.Shard
 		if len(sm.Statements) > 0 {
-			k = ledger.Shard(sm.Statements[0].Cabinet, len(c.shards))
+			k = statement.Shard(sm.Statements[0].Cabinet, len(c.shards))
 		}
 		if byShard[k] == nil {
 			byShard[k] = &work{}

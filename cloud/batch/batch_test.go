@@ -89,8 +89,8 @@ func TestOfTenMessagesOneMalformedAndOneShortEightApplyOnce(t *testing.T) {
 	b, h := open(t), &holds{}
 	msgs := b.place(t, 9)
 	msgs = slices.Insert(msgs, 4, queue.Message{Topic: "StockTopic", Body: []byte(`{"v":1,`)})
-	var alarms []ledger.Shortage
-	c := batch.New(b, h, batch.Options{Log: slog.New(slog.DiscardHandler), Short: func(s ledger.Shortage) { alarms = append(alarms, s) }})
+	var alarms []statement.Shortage
+	c := batch.New(b, h, batch.Options{Log: slog.New(slog.DiscardHandler), Short: func(s statement.Shortage) { alarms = append(alarms, s) }})
 	for range 2 { // delivered twice, as queues do
 		if err := c.Handle(t.Context(), msgs); err != nil {
 			t.Fatal(err)
@@ -122,15 +122,15 @@ func TestOfTenMessagesOneMalformedAndOneShortEightApplyOnce(t *testing.T) {
 
 // stub is a ledger whose Apply can be told what to do.
 type stub struct {
-	apply func(ctx context.Context, msgs []statement.Message) (ledger.Applied, error)
+	apply func(ctx context.Context, msgs []statement.Message) (statement.Applied, error)
 	bury  error
 }
 
-func (s *stub) Apply(ctx context.Context, msgs []statement.Message) (ledger.Applied, error) {
+func (s *stub) Apply(ctx context.Context, msgs []statement.Message) (statement.Applied, error) {
 	return s.apply(ctx, msgs)
 }
 
-func (s *stub) SettleShortage(context.Context, string, string) (*ledger.Shortage, error) {
+func (s *stub) SettleShortage(context.Context, string, string) (*statement.Shortage, error) {
 	return nil, errors.New("away")
 }
 
@@ -143,7 +143,7 @@ func message(state statement.State) queue.Message {
 
 func TestOnlyHoldsInForceAreSettled(t *testing.T) {
 	h := &holds{}
-	s := &stub{apply: func(_ context.Context, msgs []statement.Message) (a ledger.Applied, err error) {
+	s := &stub{apply: func(_ context.Context, msgs []statement.Message) (a statement.Applied, err error) {
 		for _, m := range msgs {
 			a.Known = append(a.Known, m.Statements...)
 		}
@@ -165,7 +165,9 @@ func TestOnlyHoldsInForceAreSettled(t *testing.T) {
 
 func TestWhatIsNotDurableIsNotAcknowledged(t *testing.T) {
 	away := errors.New("away")
-	s := &stub{bury: away, apply: func(context.Context, []statement.Message) (ledger.Applied, error) { return ledger.Applied{}, away }}
+	s := &stub{bury: away, apply: func(context.Context, []statement.Message) (statement.Applied, error) {
+		return statement.Applied{}, away
+	}}
 	c := batch.New(s, nil, batch.Options{Log: slog.New(slog.DiscardHandler)})
 	defer c.Close()
 	if err := c.Handle(t.Context(), []queue.Message{message(statement.Sale)}); !errors.Is(err, away) {
@@ -179,12 +181,12 @@ func TestWhatIsNotDurableIsNotAcknowledged(t *testing.T) {
 func TestADatabaseThatIsAwayIsWaitedForNotHeldAgainstTheMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := make(chan struct{})
-		s := &stub{apply: func(ctx context.Context, _ []statement.Message) (ledger.Applied, error) {
+		s := &stub{apply: func(ctx context.Context, _ []statement.Message) (statement.Applied, error) {
 			select {
 			case <-back:
-				return ledger.Applied{}, nil
+				return statement.Applied{}, nil
 			case <-ctx.Done():
-				return ledger.Applied{}, ctx.Err()
+				return statement.Applied{}, ctx.Err()
 			}
 		}}
 		c := batch.New(s, nil, batch.Options{Log: slog.New(slog.DiscardHandler)})
@@ -202,9 +204,9 @@ func TestADatabaseThatIsAwayIsWaitedForNotHeldAgainstTheMessage(t *testing.T) {
 func TestManyMessagesShareATransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
-		s := &stub{apply: func(_ context.Context, msgs []statement.Message) (ledger.Applied, error) {
+		s := &stub{apply: func(_ context.Context, msgs []statement.Message) (statement.Applied, error) {
 			sizes = append(sizes, len(msgs))
-			return ledger.Applied{}, nil
+			return statement.Applied{}, nil
 		}}
 		c := batch.New(s, nil, batch.Options{Log: slog.New(slog.DiscardHandler)})
 		defer c.Close()

@@ -10,13 +10,6 @@ import (
 	"vendline/shared/wire"
 )
 
-// Applied says what became of a batch.
-type Applied struct {
-	Known   []statement.Statement // the deduct log knows all their lines: settle them in Redis
-	Waiting []statement.Statement // lines that had to wait: their SKU is short until a release comes
-	Dead    int                   // statements buried as dead letters
-}
-
 // Apply is step 8: it brings stock to what the statements say.
 //
 // Promise: when it returns nil, every statement of msgs is in the deduct log
@@ -27,7 +20,7 @@ type Applied struct {
 // ack: the queue delivers again, and the log says that nothing is left to do.
 //
 // It returns an error only when the database stayed away until ctx ended.
-func (l *Ledger) Apply(ctx context.Context, msgs []statement.Message) (Applied, error) {
+func (l *Ledger) Apply(ctx context.Context, msgs []statement.Message) (statement.Applied, error) {
 	a, err := l.applyOnce(ctx, msgs)
 	switch {
 	case err == nil:
@@ -35,7 +28,7 @@ func (l *Ledger) Apply(ctx context.Context, msgs []statement.Message) (Applied, 
 		l.counters.Statements.Add(int64(len(a.Known) + len(a.Waiting)))
 		return a, nil
 	case transient(err) || ctx.Err() != nil:
-		return Applied{}, err
+		return statement.Applied{}, err
 	case len(msgs) > 1:
 		return l.applyParts(ctx, msgs[:len(msgs)/2], msgs[len(msgs)/2:])
 	case len(msgs[0].Statements) > 1:
@@ -45,12 +38,12 @@ func (l *Ledger) Apply(ctx context.Context, msgs []statement.Message) (Applied, 
 	}
 }
 
-func (l *Ledger) applyParts(ctx context.Context, parts ...[]statement.Message) (Applied, error) {
-	var all Applied
+func (l *Ledger) applyParts(ctx context.Context, parts ...[]statement.Message) (statement.Applied, error) {
+	var all statement.Applied
 	for _, p := range parts {
 		a, err := l.Apply(ctx, p)
 		if err != nil {
-			return Applied{}, err
+			return statement.Applied{}, err
 		}
 		all.Known = append(all.Known, a.Known...)
 		all.Waiting = append(all.Waiting, a.Waiting...)
@@ -61,7 +54,7 @@ func (l *Ledger) applyParts(ctx context.Context, parts ...[]statement.Message) (
 
 // applyOnce is the transaction of a batch: the short way if all of it is new,
 // and the general way when that turns out to be wrong.
-func (l *Ledger) applyOnce(ctx context.Context, msgs []statement.Message) (a Applied, err error) {
+func (l *Ledger) applyOnce(ctx context.Context, msgs []statement.Message) (a statement.Applied, err error) {
 	fresh := true
 	apply := func(tx *sql.Tx) (err error) {
 		a, err = l.applyBatch(ctx, tx, msgs, &fresh)
@@ -73,7 +66,7 @@ func (l *Ledger) applyOnce(ctx context.Context, msgs []statement.Message) (a App
 	return a, err
 }
 
-func (l *Ledger) applyBatch(ctx context.Context, tx *sql.Tx, msgs []statement.Message, fresh *bool) (a Applied, err error) {
+func (l *Ledger) applyBatch(ctx context.Context, tx *sql.Tx, msgs []statement.Message, fresh *bool) (a statement.Applied, err error) {
 	good, bad := possible(msgs)
 	latest := newest(good)
 	rest, err := l.applyLatest(ctx, tx, latest, fresh)

@@ -15,7 +15,7 @@ const MaxRetries = 16
 
 // applySplit replaces a message's row by two with half its statements each, so
 // that the bad one ends up alone, and none is ever without a row.
-func (l *Ledger) applySplit(ctx context.Context, m statement.Message) (Applied, error) {
+func (l *Ledger) applySplit(ctx context.Context, m statement.Message) (statement.Applied, error) {
 	mid := len(m.Statements) / 2
 	halves := []statement.Message{
 		{Row: l.opt.ID(), Attempt: m.Attempt, Statements: m.Statements[:mid]},
@@ -39,20 +39,20 @@ func (l *Ledger) applySplit(ctx context.Context, m statement.Message) (Applied, 
 		return deleteMsgs(ctx, tx, m.Row)
 	})
 	if err != nil || !split {
-		return Applied{}, err
+		return statement.Applied{}, err
 	}
 	return l.applyParts(ctx, halves[:1], halves[1:])
 }
 
 // applyFailed books one statement's failed attempt: later again, or buried.
-func (l *Ledger) applyFailed(ctx context.Context, m statement.Message, cause error) (Applied, error) {
+func (l *Ledger) applyFailed(ctx context.Context, m statement.Message, cause error) (statement.Applied, error) {
 	m.Attempt++
 	if m.FirstError == "" {
 		m.FirstError = cause.Error()
 	}
-	var a Applied
+	var a statement.Applied
 	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
-		a = Applied{}
+		a = statement.Applied{}
 		ages, err := l.rowAges(ctx, tx, []statement.Message{m})
 		if err != nil || len(ages) == 0 {
 			return err

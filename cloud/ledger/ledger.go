@@ -19,6 +19,7 @@ import (
 
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
+	"vendline/cloud/statement"
 	"vendline/shared/group"
 )
 
@@ -185,16 +186,7 @@ func (l *Ledger) once(ctx context.Context, iso sql.IsolationLevel, fn func(tx *s
 }
 
 // Shard says which queue and consumer a cabinet's messages go to.
-func (l *Ledger) Shard(cabinet string) int { return Shard(cabinet, l.opt.Shards) }
-
-// Shard spreads cabinets over n shards (FNV-1a).
-func Shard(cabinet string, n int) int {
-	h := uint32(2166136261)
-	for i := range len(cabinet) {
-		h = (h ^ uint32(cabinet[i])) * 16777619
-	}
-	return int(h % uint32(n))
-}
+func (l *Ledger) Shard(cabinet string) int { return statement.Shard(cabinet, l.opt.Shards) }
 
 func (l *Ledger) now() int64 { return l.opt.Clock().UnixMilli() }
 

@@ -11,14 +11,6 @@ import (
 	"vendline/shared/wire"
 )
 
-// Shortage is what a settled physical shortage cost.
-type Shortage struct {
-	Cabinet string
-	SKU     string
-	Losers  []order.Order // rolled back, newest first
-	Drift   int64         // units booked as drift, since nobody could lose
-}
-
 // SettleShortage looks at the truth of a SKU whose statements would bring its
 // row below zero. Not negative: a release is still under way and the statements
 // wait their turn; nil. Negative: more was promised than exists (Redis lost
@@ -28,14 +20,14 @@ type Shortage struct {
 //
 // All of it is one transaction under the cabinet's exclusive lock. Dies before
 // the commit: the statements come again and ask again.
-func (l *Ledger) SettleShortage(ctx context.Context, cabinet, sku string) (*Shortage, error) {
+func (l *Ledger) SettleShortage(ctx context.Context, cabinet, sku string) (*statement.Shortage, error) {
 	// Asked without locks first: mostly a release is under way, and nobody
 	// should wait for that answer.
 	truth, err := l.Sellable(ctx, cabinet)
 	if err != nil || truth[sku] >= 0 {
 		return nil, err
 	}
-	var out *Shortage
+	var out *statement.Shortage
 	var rows []outbox.Row
 	err = l.inTx(ctx, l.dialect.snapshot, func(tx *sql.Tx) error {
 		out, rows = nil, nil
@@ -65,7 +57,7 @@ func (l *Ledger) SettleShortage(ctx context.Context, cabinet, sku string) (*Shor
 // negative, and adds to b what stock and Redis have to hear. The holds that may
 // lose are locked before the truth is read, so that none of them ends or is
 // paid in between. nil: there is no shortage.
-func (l *Ledger) settleTx(ctx context.Context, tx *sql.Tx, b *rowSet, cabinet, sku string) (*Shortage, error) {
+func (l *Ledger) settleTx(ctx context.Context, tx *sql.Tx, b *rowSet, cabinet, sku string) (*statement.Shortage, error) {
 	holds, err := orders(ctx, tx, selectOrder+` WHERE cabinet_id = ? AND changed_at >= ? AND status = 'PRE_RESERVED'
 		AND order_sn IN (SELECT order_sn FROM trade_order_line WHERE sku_id = ?) ORDER BY created_at DESC, order_sn DESC`+l.dialect.forUpdate,
 		cabinet, b.now-markAge, sku)
@@ -80,7 +72,7 @@ func (l *Ledger) settleTx(ctx context.Context, tx *sql.Tx, b *rowSet, cabinet, s
 	if short <= 0 {
 		return nil, nil
 	}
-	out := &Shortage{Cabinet: cabinet, SKU: sku}
+	out := &statement.Shortage{Cabinet: cabinet, SKU: sku}
 	for _, o := range holds {
 		if short <= 0 {
 			break

@@ -95,13 +95,13 @@ func (l ledgerPort) Delete(ctx context.Context, ids ...string) error {
 	return pass(l.p, "row delete", func() error { return l.Ledger.Delete(ctx, ids...) })
 }
 
-func (l ledgerPort) Apply(ctx context.Context, msgs []statement.Message) (ledger.Applied, error) {
+func (l ledgerPort) Apply(ctx context.Context, msgs []statement.Message) (statement.Applied, error) {
 	msgs = l.p.faults.apply(l.p, msgs)
-	return through(l.p, "apply", func() (ledger.Applied, error) { return l.Ledger.Apply(ctx, msgs) })
+	return through(l.p, "apply", func() (statement.Applied, error) { return l.Ledger.Apply(ctx, msgs) })
 }
 
-func (l ledgerPort) SettleShortage(ctx context.Context, c, sku string) (*ledger.Shortage, error) {
-	return through(l.p, "shortage", func() (*ledger.Shortage, error) { return l.Ledger.SettleShortage(ctx, c, sku) })
+func (l ledgerPort) SettleShortage(ctx context.Context, c, sku string) (*statement.Shortage, error) {
+	return through(l.p, "shortage", func() (*statement.Shortage, error) { return l.Ledger.SettleShortage(ctx, c, sku) })
 }
 
 func (l ledgerPort) FinishEffects(ctx context.Context, row string, runs []effect.Ran) error {

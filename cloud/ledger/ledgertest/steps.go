@@ -127,7 +127,7 @@ func (f *Fixture) effects() []effect.Effect {
 }
 
 // apply is step 8 over some messages.
-func (f *Fixture) apply(msgs ...statement.Message) ledger.Applied {
+func (f *Fixture) apply(msgs ...statement.Message) statement.Applied {
 	f.t.Helper()
 	a, err := f.Apply(f.ctx, msgs)
 	f.ok(err)
