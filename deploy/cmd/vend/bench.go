@@ -12,7 +12,7 @@ import (
 )
 
 type benchCmd struct {
-	Each   time.Duration `help:"Length of each measurement." default:"15s"`
+	Each   time.Duration `help:"Length of each measurement." default:"10s"`
 	Rates  []float64     `help:"Open loop: orders a second offered, rising; stops when the mode is saturated." default:"500,1000,2000,4000,8000"`
 	Modes  []string      `help:"Which modes." default:"sync,async"`
 	Fleets []int         `help:"How many cabinets the load is spread over." default:"1,100"`
