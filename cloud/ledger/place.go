@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"vendline/cloud/order"
@@ -93,6 +95,8 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 	lines := make([]any, 0, len(ps)*3*lineCols)
 	tickets := make([]any, 0, len(ps)*ticketCols)
 	b := l.newRows(now)
+	// Ids grow with time but arrive shuffled; in order they fill pages in a row.
+	ps = slices.SortedFunc(slices.Values(ps), func(a, b *order.Placement) int { return strings.Compare(a.Order.ID, b.Order.ID) })
 	for _, p := range ps {
 		o := p.Order
 		orders = appendHold(orders, o, now)

@@ -126,8 +126,10 @@ autoCreateTopicEnable=true
 defaultTopicQueueNums=4
 flushConsumerOffsetInterval=1000
 mappedFileSizeCommitLog=67108864
-# Flushing the timer wheel compares 19 MB; every second that is a tenth of a core.
-timerFlushIntervalMs=10000
+# Flushing the timer wheel compares 19 MB byte by byte; every second that is a
+# tenth of a core. After a crash the wheel is built again from the timer log.
+timerFlushIntervalMs=60000
+timerProgressLogIntervalMs=60000
 # A machine whose disk is nearly full is still good for a test.
 diskMaxUsedSpaceRatio=95
 # A busy machine may make a sender wait; that is no reason to refuse it.

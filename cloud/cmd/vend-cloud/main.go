@@ -45,7 +45,7 @@ func main() {
 	// The live heap is small and the garbage of requests is large: fewer, larger
 	// collections cost memory this service has.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(800)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
