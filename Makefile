@@ -29,7 +29,7 @@ test-fast: ## what needs Go only
 
 up: build ## the real stack on loopback: servers, vend-cloud, two agents
 	@bash deploy/install.sh
-	$(VEND) up
+	$(VEND) up --detach
 
 down: ## stop what `make up` started
 	$(VEND) down

@@ -129,7 +129,7 @@ func (a *App) openQueue(ctx context.Context) error {
 // Rows that wait a little travel together: fewer messages at the broker, larger
 // batches in step 8. Nobody waits for either; Redis effects never linger.
 const (
-	stockLinger = 15 * time.Millisecond
+	stockLinger = 60 * time.Millisecond
 	timerLinger = 250 * time.Millisecond
 )
 
