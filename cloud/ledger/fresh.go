@@ -75,6 +75,5 @@ func (l *Ledger) applyFresh(ctx context.Context, tx *sql.Tx, sts []statement.Sta
 	if n, err := res.RowsAffected(); err != nil || n != lines {
 		return errNotFresh
 	}
-	l.counters.StockUpdates.Add(1)
-	return updateStock(ctx, tx, stock)
+	return l.updateStock(ctx, tx, stock)
 }

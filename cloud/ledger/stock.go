@@ -90,8 +90,7 @@ func (l *Ledger) applyTx(ctx context.Context, tx *sql.Tx, sts []statement.Statem
 		7, args, l.dialect.upsertLog); err != nil {
 		return nil, fmt.Errorf("write deduct log: %w", err)
 	}
-	l.counters.StockUpdates.Add(1)
-	return rest, updateStock(ctx, tx, stock)
+	return rest, l.updateStock(ctx, tx, stock)
 }
 
 // noRowError says that a statement is about a product its cabinet never had.
@@ -117,7 +116,7 @@ func diff(from, to statement.Effect, qty int64) statement.Effect {
 }
 
 // updateStock writes all touched rows, in id order, updateRows to a statement.
-func updateStock(ctx context.Context, tx *sql.Tx, stock map[stockKey]*stockRow) error {
+func (l *Ledger) updateStock(ctx context.Context, tx *sql.Tx, stock map[stockKey]*stockRow) error {
 	var rows []*stockRow
 	for _, r := range stock {
 		if r.touched {
@@ -129,6 +128,7 @@ func updateStock(ctx context.Context, tx *sql.Tx, stock map[stockKey]*stockRow) 
 		if err := updateSome(ctx, tx, some); err != nil {
 			return fmt.Errorf("update stock: %w", err)
 		}
+		l.counters.StockUpdates.Add(1)
 	}
 	return nil
 }

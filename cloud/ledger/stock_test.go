@@ -35,7 +35,7 @@ func TestAStockRowThatIsNotAsItWasReadStopsTheBatch(t *testing.T) {
 			}
 			rows[stockKey{"C1", string(rune('a' + id))}] = r
 		}
-		return updateStock(ctx, tx, rows)
+		return l.updateStock(ctx, tx, rows)
 	})
 	if err == nil || !strings.Contains(err.Error(), "1 of 2 rows") {
 		t.Errorf("got %v", err)
