@@ -2,16 +2,14 @@ package bench
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/google/uuid"
 
+	"vendline/cloud/app"
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
 	"vendline/deploy/launch"
@@ -179,7 +177,7 @@ func (b *scenario) prepare(ctx context.Context) error {
 	}
 	b.dsn = conf.FormatDSN()
 	l, err := ledger.Open(ctx, ledger.MySQL(), b.dsn, ledger.Options{
-		Clock: time.Now, ID: func() string { return uuid.Must(uuid.NewV7()).String() }, Token: token,
+		Clock: time.Now, ID: app.NewID, Token: app.NewToken,
 	})
 	if err != nil {
 		return err
@@ -201,12 +199,6 @@ func (b *scenario) prepare(ctx context.Context) error {
 	}
 	b.db, err = sql.Open("mysql", b.dsn)
 	return err
-}
-
-func token() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 func (b *scenario) start(ctx context.Context) (err error) {

@@ -2,8 +2,6 @@ package drill
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,10 +27,4 @@ func Build(ctx context.Context, dir string) (launch.Binaries, error) {
 		}
 	}
 	return launch.Beside(dir)
-}
-
-func newToken() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return hex.EncodeToString(b[:])
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
 	"vendline/shared/wire"
@@ -93,5 +92,3 @@ func (l *Load) record(id string, a answer) {
 		l.book.Refused(id, a.code, a.sent)
 	}
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -3,6 +3,7 @@ package drill
 import (
 	"math/rand/v2"
 
+	"vendline/cloud/app"
 	"vendline/cloud/order"
 	"vendline/shared/wire"
 )
@@ -11,7 +12,7 @@ import (
 // asks again at once or about an order of a while ago, sometimes cancels.
 func (l *Load) byPhone(r *rand.Rand) {
 	w := l.plan.wish(r)
-	key := newID()
+	key := app.NewID()
 	if r.IntN(10) == 0 {
 		key = "app:" + key // keys need not be UUIDs
 	}

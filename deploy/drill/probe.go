@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"vendline/cloud/app"
 	"vendline/shared/wire"
 )
 
@@ -50,7 +51,7 @@ func (p *probe) done(cabinet, leg string) {
 func (p *probe) byPhone(ctx context.Context, cabinet string, r *rand.Rand) error {
 	w := wish{cabinet: cabinet, user: "prober", lines: []wire.Line{{SKU: ProbeSKU, Qty: 1}}}
 	for ctx.Err() == nil {
-		key := newID()
+		key := app.NewID()
 		e := p.load.enter(Phone, key, key, w)
 		a := p.load.call.insist(ctx, r, p.load.cloud+"/v1/orders", key, phoneBody(w))
 		p.load.record(e.ID, a)
@@ -65,7 +66,7 @@ func (p *probe) byPhone(ctx context.Context, cabinet string, r *rand.Rand) error
 func (p *probe) byScan(ctx context.Context, cabinet string, r *rand.Rand) error {
 	w := wish{cabinet: cabinet, user: "prober", lines: []wire.Line{{SKU: ProbeSKU, Qty: 1}}}
 	for ctx.Err() == nil {
-		key := newID()
+		key := app.NewID()
 		e := p.load.enter(Scan, key, key, w)
 		p.load.record(e.ID, p.load.call.insist(ctx, r, p.load.agents[cabinet]+"/v1/scan-orders", key, scanBody(w)))
 		v, err := p.judged(ctx, e)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 
+	"vendline/cloud/app"
 	"vendline/shared/wire"
 )
 
@@ -11,7 +12,7 @@ import (
 // under an id of its own, until the agent has it on its disk.
 func (l *Load) byScan(r *rand.Rand) {
 	w := l.plan.wish(r)
-	id := newID()
+	id := app.NewID()
 	e := l.enter(Scan, id, id, w)
 	l.record(e.ID, l.call.insist(l.hope, r, l.agents[w.cabinet]+"/v1/scan-orders", e.Key, scanBody(w)))
 }
@@ -19,7 +20,7 @@ func (l *Load) byScan(r *rand.Rand) {
 // restock is the person with the trolley: the cabinet reports what went in.
 func (l *Load) restock(r *rand.Rand) {
 	w := l.plan.delivery(r)
-	id := newID()
+	id := app.NewID()
 	e := l.enter(Restock, id, id, w)
 	l.record(e.ID, l.call.insist(l.hope, r, l.agents[w.cabinet]+"/v1/facts", e.Key, factBody(w)))
 }

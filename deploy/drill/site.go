@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"vendline/cloud/app"
 	"vendline/cloud/ledger"
 	"vendline/cloud/queue/rocket"
 	"vendline/deploy/launch"
@@ -89,7 +90,7 @@ func (s *Site) Close() {
 }
 
 func (s *Site) seed(ctx context.Context) error {
-	l, err := ledger.Open(ctx, ledger.MySQL(), s.Desc.MySQLDSN, ledger.Options{Clock: time.Now, ID: newID, Token: newToken})
+	l, err := ledger.Open(ctx, ledger.MySQL(), s.Desc.MySQLDSN, ledger.Options{Clock: time.Now, ID: app.NewID, Token: app.NewToken})
 	if err != nil {
 		return err
 	}

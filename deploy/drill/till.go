@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"vendline/cloud/app"
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
 )
@@ -27,7 +28,7 @@ type Till struct {
 
 // OpenTill connects to the database. Close must be called.
 func OpenTill(ctx context.Context, dsn string, hold time.Duration, book *Book) (*Till, error) {
-	l, err := ledger.Open(ctx, ledger.MySQL(), dsn, ledger.Options{Clock: time.Now, ID: newID, Token: newToken, Hold: hold})
+	l, err := ledger.Open(ctx, ledger.MySQL(), dsn, ledger.Options{Clock: time.Now, ID: app.NewID, Token: app.NewToken, Hold: hold})
 	if err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}

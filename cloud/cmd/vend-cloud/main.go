@@ -3,8 +3,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,7 +13,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/uuid"
 
 	"vendline/cloud/app"
 )
@@ -71,20 +68,12 @@ func run(ctx context.Context, f flags) error {
 	a, err := app.New(ctx, app.Config{
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
 		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Grace: f.Grace,
-	}, app.Deps{Clock: time.Now, ID: newID, Token: newToken, Log: log})
+	}, app.System(log))
 	if err != nil {
 		return err
 	}
 	defer a.Close()
 	return a.Serve(ctx)
-}
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
-
-func newToken() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return hex.EncodeToString(b[:])
 }
 
 func version() string {

@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
 	"time"
-
-	"github.com/google/uuid"
 
 	"vendline/cloud/app"
 	"vendline/deploy/demo"
@@ -44,16 +40,5 @@ func (c demoCmd) Run(ctx context.Context) error {
 }
 
 func deps(level slog.Level) app.Deps {
-	return app.Deps{
-		Clock: time.Now, ID: newID, Token: newToken,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
-	}
-}
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
-
-func newToken() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return hex.EncodeToString(b[:])
+	return app.System(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"vendline/cloud/app"
 	"vendline/cloud/ledger"
 	"vendline/deploy/demo"
 	"vendline/shared/wire"
@@ -35,7 +36,7 @@ func (c seedCmd) Run(ctx context.Context) error {
 
 // seed leaves what exists alone, so that it can be run again.
 func seed(ctx context.Context, d ledger.Dialect, dsn string, cabinets []string, units int64) error {
-	l, err := ledger.Open(ctx, d, dsn, ledger.Options{Clock: time.Now, ID: newID, Token: newToken})
+	l, err := ledger.Open(ctx, d, dsn, ledger.Options{Clock: time.Now, ID: app.NewID, Token: app.NewToken})
 	if err != nil {
 		return err
 	}
