@@ -80,7 +80,7 @@ func MayPublish(user, topic string) bool {
 		return false
 	}
 	switch channel {
-	case wire.ChannelOrder, wire.ChannelFact, wire.ChannelBeat, wire.ChannelState:
+	case wire.ChannelOrder, wire.ChannelFact, wire.ChannelBeat, wire.ChannelState, wire.ChannelAsk:
 		return true
 	}
 	return false

@@ -65,6 +65,7 @@ pattern write vend/v1/%u/order
 pattern write vend/v1/%u/fact
 pattern write vend/v1/%u/beat
 pattern write vend/v1/%u/state
+pattern write vend/v1/%u/ask
 pattern read vend/v1/%u/verdict
 pattern read vend/v1/%u/ack
 pattern read vend/v1/%u/command

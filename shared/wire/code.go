@@ -18,6 +18,10 @@ const (
 	CodeIdempotencyConflict Code = "idempotency_conflict" // same id or key, other content; the first stands
 	CodeOrderReleased       Code = "order_released"       // the attempt under this id was given back; use a new one
 	CodeOrderState          Code = "order_state"          // the order's state does not allow this
+	CodePriceChanged        Code = "price_changed"        // priced under an older version; the new prices come along
+	CodeSlotSuspended       Code = "slot_suspended"       // the SKU's slots at this cabinet are out of order
+	CodePaymentUnknown      Code = "payment_unknown"      // no such payment, or no such way of paying
+	CodeUnsigned            Code = "unsigned"             // a callback that is not the provider's, too old, or seen before
 	CodeFenced              Code = "fenced"               // the cabinet's stock is being rebuilt; retryable
 	CodeOverloaded          Code = "overloaded"           // too much at once; retryable
 	CodeUnavailable         Code = "unavailable"          // a server behind us is away; retryable

@@ -6,6 +6,9 @@
 // History
 //
 //	1  first version: order, fact, beat, state up; verdict, ack, command down
+//	1  adds, for cabinets and clouds that know them: facts stocktake, dispense,
+//	   slot_fault, door and planogram; restock counts; ask up; commands wake,
+//	   dispense and planogram; priced_at of an order, prices of a verdict
 package wire
 
 // Version is the only envelope version this build speaks. A reader refuses any

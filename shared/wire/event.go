@@ -42,12 +42,12 @@ func DecodeEvent(data []byte, cabinet string, c Channel) (Event, error) {
 		if !ValidUser(e.Order.User) {
 			return e, &FieldError{Path: "order.user", Problem: "must be 1 to 64 letters, digits, '.', '_', '@', ':' or '-'"}
 		}
+		if e.Order.PricedAt < 0 {
+			return e, &FieldError{Path: "order.priced_at", Problem: "must be 0 or more"}
+		}
 		e.Order.Lines, err = Basket(e.Order.Lines)
 	} else {
-		if e.Fact.Kind != FactRestock && e.Fact.Kind != FactSale {
-			return e, &FieldError{Path: "fact.kind", Problem: "must be restock or sale"}
-		}
-		e.Fact.Lines, err = Basket(e.Fact.Lines)
+		err = e.Fact.Check()
 	}
 	return e, err
 }

@@ -26,6 +26,25 @@ func goldens() map[string]any {
 			Fact: &Fact{Kind: FactSale, Lines: lines}},
 		"fact_restock": &Event{V: 1, ID: goldenID, Cabinet: "a-b_9", Epoch: goldenEpoch, Seq: 2,
 			Fact: &Fact{Kind: FactRestock, Lines: lines}},
+		"order_priced": &Event{V: 1, ID: goldenID, Cabinet: "C001", Epoch: goldenEpoch, Seq: 1, At: 1_700_000_000_123,
+			Order: &Order{User: "u1", Lines: lines, PricedAt: 7}},
+		"fact_restock_counted": fact(Fact{Kind: FactRestock, Lines: lines, Counts: []Count{{SKU: "cola", Units: 0}, {SKU: "water-0.5", Units: 3}}, Upto: 41}),
+		"fact_stocktake":       fact(Fact{Kind: FactStocktake, Counts: []Count{{SKU: "cola", Units: 0}, {SKU: "water-0.5", Units: 12}}, Upto: 41}),
+		"fact_dispense": fact(Fact{Kind: FactDispense, Dispense: &Dispense{Command: goldenEpoch, Order: goldenID, Lines: []DispenseLine{
+			{SKU: "cola", State: Failed, Units: 1, Detail: "motor stalled"}, {SKU: "water-0.5", State: Dispensed, Units: 2}}}}),
+		"fact_slot_fault": fact(Fact{Kind: FactSlotFault, Slot: "A1", Fault: "jammed"}),
+		"fact_door":       fact(Fact{Kind: FactDoor, Door: "open"}),
+		"fact_planogram":  fact(Fact{Kind: FactPlanogram, Planogram: 7}),
+		"ask":             &Ask{V: 1, Cabinet: "C001", ID: goldenID},
+		"command_wake":    &Command{V: 1, Cabinet: "C001", Kind: CommandWake},
+		"command_dispense": &Command{V: 1, Cabinet: "C001", Kind: CommandDispense, Ask: goldenEpoch,
+			Dispense: []Vend{{ID: goldenEpoch, Order: goldenID, Lines: lines, ExpiresIn: 55_000}}},
+		"command_planogram": &Command{V: 1, Cabinet: "C001", Kind: CommandPlanogram, Planogram: &Planogram{Version: 7,
+			Slots: []Slot{{Slot: "A1", SKU: "cola", Capacity: 12, Price: 350, Currency: "CNY"}}}},
+		"command_allowance": &Command{V: 1, Cabinet: "C001", Kind: CommandStock,
+			Stock: []StockLine{{SKU: "cola", Name: "Cola 0.33", Sellable: 7, Price: 350, Currency: "CNY", Allowance: 2}}},
+		"verdict_price_changed": &Verdict{V: 1, ID: goldenID, Cabinet: "C001", Epoch: goldenEpoch, Seq: 1, Code: CodePriceChanged,
+			Prices: []Price{{SKU: "cola", Price: 400, Currency: "CNY"}}, PricedAt: 8},
 		"verdict_accepted": &Verdict{V: 1, ID: goldenID, Cabinet: "C001", Epoch: goldenEpoch, Seq: 1, Code: Accepted,
 			Status: "PRE_RESERVED", Amount: 1750, Currency: "CNY", ExpiresIn: 300_000},
 		"verdict_short": &Verdict{V: 1, ID: goldenID, Cabinet: "C001", Epoch: goldenEpoch, Seq: 1, Code: CodeStockShort,
@@ -38,6 +57,26 @@ func goldens() map[string]any {
 		"state_will":  &State{V: 1, Cabinet: "C001", Session: goldenID, Epoch: goldenEpoch, Agent: "v1.0.0"},
 		"command_stock": &Command{V: 1, Cabinet: "C001", Kind: CommandStock,
 			Stock: []StockLine{{SKU: "cola", Name: "Cola 0.33", Sellable: 7, Price: 350, Currency: "CNY"}}},
+	}
+}
+
+func fact(f Fact) *Event {
+	return &Event{V: 1, ID: goldenID, Cabinet: "C001", Epoch: goldenEpoch, Seq: 42, At: 1_700_000_000_123, Fact: &f}
+}
+
+func TestEveryFactInTheGoldensIsPossible(t *testing.T) {
+	for name, message := range goldens() {
+		e, ok := message.(*Event)
+		if !ok {
+			continue
+		}
+		channel := ChannelOrder
+		if e.Fact != nil {
+			channel = ChannelFact
+		}
+		if _, err := DecodeEvent(Encode(e), e.Cabinet, channel); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -15,23 +15,9 @@ type Event struct {
 
 // Order is the body of a scan-order.
 type Order struct {
-	User  string `json:"user"`
-	Lines []Line `json:"lines"`
-}
-
-// FactKind says what physically happened.
-type FactKind string
-
-// Kinds of facts. A fact is never refused for lack of stock: it happened.
-const (
-	FactRestock FactKind = "restock" // units were put in
-	FactSale    FactKind = "sale"    // units were sold by the cabinet on its own
-)
-
-// Fact is the body of a physical event.
-type Fact struct {
-	Kind  FactKind `json:"kind"`
-	Lines []Line   `json:"lines"`
+	User     string `json:"user"`
+	Lines    []Line `json:"lines"`
+	PricedAt int64  `json:"priced_at,omitempty"` // planogram version the shopper saw; 0: whatever is in force
 }
 
 // Verdict is the cloud's answer to a scan-order, and its application ack: once
@@ -50,6 +36,15 @@ type Verdict struct {
 	Currency  string     `json:"currency,omitempty"`   // ISO 4217
 	ExpiresIn int64      `json:"expires_in,omitempty"` // ms the hold still lives: an interval, since device clocks lie
 	Short     []Shortage `json:"short,omitempty"`
+	Prices    []Price    `json:"prices,omitempty"`    // CodePriceChanged: what the SKUs cost now
+	PricedAt  int64      `json:"priced_at,omitempty"` // … and under which planogram version
+}
+
+// Price is what one unit of a SKU costs, in minor units.
+type Price struct {
+	SKU      string `json:"sku"`
+	Price    int64  `json:"price"`
+	Currency string `json:"currency"`
 }
 
 // Shortage names a SKU that a basket asked too much of.
@@ -89,27 +84,4 @@ type State struct {
 	Epoch   string `json:"epoch"`
 	Gap     bool   `json:"gap"`   // the previous outbox was damaged and set aside
 	Agent   string `json:"agent"` // agent version
-}
-
-// CommandKind says what a command asks for.
-type CommandKind string
-
-// CommandStock tells the cabinet what the cloud believes it can sell.
-const CommandStock CommandKind = "stock"
-
-// Command is sent down to one cabinet.
-type Command struct {
-	V       int         `json:"v"`
-	Cabinet string      `json:"cabinet"`
-	Kind    CommandKind `json:"kind"`
-	Stock   []StockLine `json:"stock,omitempty"`
-}
-
-// StockLine is one SKU's sellable units and price.
-type StockLine struct {
-	SKU      string `json:"sku"`
-	Name     string `json:"name"`
-	Sellable int64  `json:"sellable"`
-	Price    int64  `json:"price"` // minor units
-	Currency string `json:"currency"`
 }

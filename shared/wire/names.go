@@ -12,6 +12,9 @@ func ValidSKU(s string) bool {
 	return len(s) >= 1 && len(s) <= 64 && alnum(s[0]) && every(s, func(c byte) bool { return alnum(c) || c == '.' || c == '_' || c == '-' })
 }
 
+// ValidSlot reports whether s may name a slot: 1 to 32 of [A-Za-z0-9._-].
+func ValidSlot(s string) bool { return len(s) <= MaxSlot && ValidSKU(s) }
+
 // ValidUser reports whether s may name a shopper: 1 to 64 of [A-Za-z0-9._@:-].
 func ValidUser(s string) bool {
 	return len(s) >= 1 && len(s) <= 64 && every(s, func(c byte) bool {

@@ -6,12 +6,13 @@ import "strings"
 type Channel string
 
 // Channels up (cabinet to cloud) and down (cloud to cabinet). All are QoS 1 but
-// for beat, and only state is retained.
+// for beat and ask, and only state is retained.
 const (
 	ChannelOrder   Channel = "order"   // up: a scan-order
 	ChannelFact    Channel = "fact"    // up: what physically happened
 	ChannelBeat    Channel = "beat"    // up: health, every few seconds, QoS 0
 	ChannelState   Channel = "state"   // up: birth, or the broker's last will
+	ChannelAsk     Channel = "ask"     // up: what is there to dispense? QoS 0
 	ChannelVerdict Channel = "verdict" // down: the cloud's answer to a scan-order
 	ChannelAck     Channel = "ack"     // down: events that are durable in the cloud
 	ChannelCommand Channel = "command" // down: what the cabinet is asked to do or know
@@ -37,7 +38,7 @@ func ParseTopic(topic string) (cabinet string, c Channel, ok bool) {
 		return "", "", false
 	}
 	switch c = Channel(last); c {
-	case ChannelOrder, ChannelFact, ChannelBeat, ChannelState, ChannelVerdict, ChannelAck, ChannelCommand:
+	case ChannelOrder, ChannelFact, ChannelBeat, ChannelState, ChannelAsk, ChannelVerdict, ChannelAck, ChannelCommand:
 		return cabinet, c, true
 	}
 	return "", "", false
