@@ -14,7 +14,7 @@ type querier interface {
 	QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error)
 }
 
-const selectOrder = "SELECT order_sn, cabinet_id, user_id, status, version, amount, currency, orphan, created_at, changed_at, expires_at, hold_until FROM trade_order"
+const selectOrder = "SELECT order_sn, cabinet_id, user_id, status, version, amount, currency, orphan, created_at, changed_at, expires_at, hold_until, priced_at FROM trade_order"
 
 // Find returns an order with its lines, or order.ErrUnknown.
 func (l *Ledger) Find(ctx context.Context, id string) (order.Order, error) {
@@ -69,7 +69,7 @@ func heads(ctx context.Context, q querier, query string, args ...any) ([]stored,
 		var orphan int
 		var created, expires int64
 		var hold sql.NullInt64
-		if err := rows.Scan(&o.ID, &o.Cabinet, &o.User, &status, &o.Version, &o.Amount, &o.Currency, &orphan, &created, &o.changedAt, &expires, &hold); err != nil {
+		if err := rows.Scan(&o.ID, &o.Cabinet, &o.User, &status, &o.Version, &o.Amount, &o.Currency, &orphan, &created, &o.changedAt, &expires, &hold, &o.PricedAt); err != nil {
 			return nil, err
 		}
 		o.Status, o.Orphan, o.CreatedAt, o.ExpiresAt = order.Status(status), orphan != 0, ms(created), ms(expires)
@@ -82,7 +82,7 @@ func heads(ctx context.Context, q querier, query string, args ...any) ([]stored,
 }
 
 func lines(ctx context.Context, q querier, ids []any, each func(id string, l order.Line)) error {
-	rows, err := q.QueryContext(ctx, "SELECT order_sn, sku_id, qty, price FROM trade_order_line WHERE order_sn IN ("+
+	rows, err := q.QueryContext(ctx, "SELECT order_sn, sku_id, qty, price, state, dropped FROM trade_order_line WHERE order_sn IN ("+
 		marks(len(ids))+") ORDER BY order_sn, sku_id", ids...)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func lines(ctx context.Context, q querier, ids []any, each func(id string, l ord
 	for rows.Next() {
 		var id string
 		var l order.Line
-		if err := rows.Scan(&id, &l.SKU, &l.Qty, &l.Price); err != nil {
+		if err := rows.Scan(&id, &l.SKU, &l.Qty, &l.Price, &l.State, &l.Dropped); err != nil {
 			return err
 		}
 		each(id, l)

@@ -32,6 +32,7 @@ type Options struct {
 
 	Shards  int           // shards of the stock topic; 0 means 4
 	Hold    time.Duration // how long a hold waits for payment; 0 means 15 min
+	Vend    time.Duration // by when a cabinet has to begin with a paid order; 0 means 1 min
 	Feed    func([]outbox.Row)
 	Changed func([]order.Order) // told of every committed order state; must not block
 	Direct  bool                // synchronous mode: stock moves in the order's own transaction
@@ -66,6 +67,9 @@ func Open(ctx context.Context, d Dialect, dsn string, opt Options) (*Ledger, err
 	}
 	if opt.Hold <= 0 {
 		opt.Hold = 15 * time.Minute
+	}
+	if opt.Vend <= 0 {
+		opt.Vend = time.Minute
 	}
 	if opt.Group <= 0 {
 		opt.Group = 256

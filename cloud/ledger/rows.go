@@ -70,6 +70,7 @@ type rowSet struct {
 	stock  []statement.Statement
 	redis  map[int][]effect.Effect
 	timers outbox.Timer
+	others []outbox.Row
 }
 
 func (l *Ledger) newRows(now int64) *rowSet {
@@ -92,6 +93,13 @@ func (b *rowSet) timer(id string, at int64) {
 	b.timers.At = max(b.timers.At, at)
 }
 
+// add asks for a row of its own, which is somebody's by name: claimable by the
+// poll once lease is over, and carried from memory at once.
+func (b *rowSet) add(kind outbox.Kind, cabinet, payload string, lease time.Duration) {
+	b.others = append(b.others, outbox.Row{ID: b.l.opt.ID(), Kind: kind, Shard: b.l.Shard(cabinet), Payload: []byte(payload),
+		CreatedAt: ms(b.now), DueAt: ms(b.now).Add(lease)})
+}
+
 func (b *rowSet) rows() []outbox.Row {
 	out := b.l.stockRows(b.stock, b.now, b.now+StockLease.Milliseconds())
 	add := func(kind outbox.Kind, shard int, lease time.Duration, payload func(id string) []byte) {
@@ -104,7 +112,7 @@ func (b *rowSet) rows() []outbox.Row {
 	if len(b.timers.IDs) > 0 {
 		add(outbox.KindTimer, 0, QuickLease, func(string) []byte { return encode(b.timers) })
 	}
-	return out
+	return append(out, b.others...)
 }
 
 // maxStatements keeps a message far below queue.MaxBody: a statement of 50

@@ -84,6 +84,9 @@ func (l *Ledger) settleTx(ctx context.Context, tx *sql.Tx, b *rowSet, cabinet, s
 		if err != nil {
 			return nil, err
 		}
+		if err := l.note(ctx, tx, next.ID, b.now, transition(o.Order, next, order.Timeout, "stock short")); err != nil {
+			return nil, err
+		}
 		l.tell(b, next)
 		out.Losers = append(out.Losers, next)
 		short -= units(o.Order, sku)

@@ -97,7 +97,15 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 		if err != nil {
 			return nil, err
 		}
+		if err := l.note(ctx, tx, o.ID, now, transition(o, next, c.Event, c.Cause)); err != nil {
+			return nil, err
+		}
 		current[c.ID], c.After = next, next
+		if next.Status == order.Consumed {
+			if err := l.addCommand(ctx, tx, b, next); err != nil {
+				return nil, err
+			}
+		}
 		if l.opt.Direct {
 			direct = append(direct, next)
 			continue
@@ -109,6 +117,11 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 	}
 	rows := b.rows()
 	return rows, l.insertMsgs(ctx, tx, rows)
+}
+
+// transition is the entry of a change in an order's history.
+func transition(was, next order.Order, e order.Event, cause string) order.Entry {
+	return order.Entry{Kind: order.EntryTransition, Event: e, From: was.Status, To: next.Status, Version: next.Version, Cause: cause}
 }
 
 // step is the order that a change makes of o, or a *order.StateError.

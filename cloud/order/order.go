@@ -28,14 +28,31 @@ type Order struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time // when the hold was to end, as first answered
 	HoldUntil time.Time // when the present hold ends; zero when there is none; in MySQL, this is the truth
+	PricedAt  int64     // planogram version it was priced under; 0 is none
 }
 
 // Line is one SKU of an order.
 type Line struct {
-	SKU   string
-	Qty   int
-	Price int64 // minor units each, at placement
+	SKU     string
+	Qty     int
+	Price   int64     // minor units each, at placement
+	State   LineState // what became of it at the cabinet; empty until it is read back
+	Dropped int       // units that the cabinet says came out
 }
+
+// LineState is how far a line of a paid order is. It lives on the line and not
+// on the order: one line may jam while the others drop.
+type LineState string
+
+// States of a line.
+const (
+	LinePending    LineState = "pending"    // nobody was told to dispense it, or the cabinet has not said that it was
+	LineDispensing LineState = "dispensing" // a command is open
+	LineDispensed  LineState = "dispensed"
+	LineFailed     LineState = "failed"   // some units did not drop; their refund is under way
+	LineUnknown    LineState = "unknown"  // the cabinet cannot tell; a person may
+	LineRefunded   LineState = "refunded" // the units that did not drop are paid back
+)
 
 // SameContent reports whether two orders under one id ask for the same thing:
 // cabinet, shopper and basket. Prices may differ; the first ones stand.

@@ -86,8 +86,32 @@ type Change struct {
 	// NotBefore, when set, refuses the change with a *StateError while the hold
 	// lives: it is the clock that the order's end is compared with.
 	NotBefore time.Time
-	After     Order // set on success
+	// Capture, of a PaySuccess, is the money that arrived. With it the change is
+	// never refused for the order's state: money that comes for an order that
+	// cannot take it is booked all the same, and goes its way (see Captured).
+	Capture  *Capture
+	After    Order    // set on success: the order as it stands now
+	Captured Captured // set on success, with Capture
 }
+
+// Capture is money that a provider says has arrived. Its signature, amount,
+// currency, merchant and order have been checked.
+type Capture struct {
+	Payment string    // the payment's id
+	Ref     string    // the provider's number
+	PaidAt  time.Time // by the provider's clock, for people
+}
+
+// Captured says what became of money that arrived.
+type Captured string
+
+// What becomes of money.
+const (
+	CapturedPays  Captured = "paid"      // the hold is CONSUMED now
+	CapturedAgain Captured = "again"     // this payment was booked before; nothing changed
+	CapturedLate  Captured = "late"      // the order was rolled back: an outbox row decides between vending and refund
+	CapturedTwice Captured = "duplicate" // the order is paid by another payment: an outbox row refunds this one
+)
 
 // Fence rebuilds a cabinet's Redis stock from the ledger.
 type Fence interface {
@@ -111,6 +135,9 @@ type Refusal struct {
 	Code   wire.Code
 	Detail string          // for people
 	Short  []wire.Shortage // CodeStockShort: the SKUs
+
+	Prices   []wire.Price // CodePriceChanged: what the basket's SKUs cost now …
+	PricedAt int64        // … and under which planogram version
 }
 
 func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Detail }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"vendline/shared/wire"
@@ -94,7 +95,7 @@ func (s *Service) draft(r Request) (Order, error) {
 	o := Order{ID: r.ID, Cabinet: r.Cabinet, User: r.User, Status: PreReserved, Version: 1, CreatedAt: now, ExpiresAt: now.Add(s.Hold), HoldUntil: now.Add(s.Hold)}
 	o.Lines = make([]Line, len(lines))
 	for i, l := range lines {
-		o.Lines[i] = Line{SKU: l.SKU, Qty: l.Qty}
+		o.Lines[i] = Line{SKU: l.SKU, Qty: l.Qty, State: LinePending}
 	}
 	return o, nil
 }
@@ -132,6 +133,10 @@ func answer(first, asked Order) (Order, bool, error) {
 		return Order{}, false, &Refusal{Code: wire.CodeOrderReleased, Detail: "the first attempt was interrupted and its stock given back; order again under a new id or key"}
 	}
 	first.Status, first.Version, first.HoldUntil = PreReserved, 1, first.ExpiresAt
+	first.Lines = slices.Clone(first.Lines)
+	for i := range first.Lines {
+		first.Lines[i].State, first.Lines[i].Dropped = LinePending, 0
+	}
 	return first, true, nil
 }
 

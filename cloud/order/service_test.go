@@ -20,7 +20,7 @@ func TestAnOrderIsPricedMergedAndSorted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := order.Order{ID: freshID, Cabinet: "C1", User: "ann", Status: order.PreReserved, Version: 1, Amount: 1100, Currency: "EUR",
-		Lines:     []order.Line{{SKU: "chips", Qty: 2, Price: 300}, {SKU: "cola", Qty: 2, Price: 250}},
+		Lines:     []order.Line{{SKU: "chips", Qty: 2, Price: 300, State: order.LinePending}, {SKU: "cola", Qty: 2, Price: 250, State: order.LinePending}},
 		CreatedAt: f.now, ExpiresAt: f.now.Add(15 * time.Minute), HoldUntil: f.now.Add(15 * time.Minute)}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -24,10 +24,39 @@ const (
 	// KindRedis carries effect.Effects. It goes when a transaction that found their
 	// generations current has committed.
 	KindRedis Kind = "redis"
+	// KindNotice names a provider's callback that is kept and not yet settled. It
+	// goes when its money is booked, or a case is open.
+	KindNotice Kind = "notice"
+	// KindCheck names an open charge, to be asked about until it is paid or
+	// closed: what finds a lost callback.
+	KindCheck Kind = "check"
+	// KindLate names a payment that came after its order was rolled back. It goes
+	// when the order is consumed after all, or a refund row stands in its place.
+	KindLate Kind = "late"
+	// KindRefund names a refund. It goes when the provider has done it, or a case
+	// is open.
+	KindRefund Kind = "refund"
+	// KindCommand names a dispense command. It goes with the cabinet's result, or
+	// when the time for it is over and the money is on its way back.
+	KindCommand Kind = "command"
+	// KindReplace names holds that their shopper's next order has replaced. It
+	// goes when they are rolled back, or paid.
+	KindReplace Kind = "replace"
+	// KindPlanogram names a planogram version that its cabinet has not yet
+	// acknowledged.
+	KindPlanogram Kind = "planogram"
+	// KindIntent names an order that was taken in without an answer (202) and is
+	// to be placed.
+	KindIntent Kind = "intent"
+	// KindCallback names an order whose owner wants to hear of its outcome.
+	KindCallback Kind = "callback"
 )
 
 // Kinds lists all of them.
-var Kinds = [...]Kind{KindStock, KindTimer, KindRedis}
+var Kinds = [...]Kind{
+	KindStock, KindTimer, KindRedis, KindNotice, KindCheck, KindLate, KindRefund,
+	KindCommand, KindReplace, KindPlanogram, KindIntent, KindCallback,
+}
 
 // Row is one row of local_msg.
 type Row struct {

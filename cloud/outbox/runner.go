@@ -17,7 +17,8 @@ type Runner struct {
 	Kind    Kind
 	Store   Store
 	Carry   Carrier
-	Lease   time.Duration // first lease of a claimed row; doubles with each claim, up to 10 min
+	Lease   time.Duration // first lease of a claimed row; doubles with each claim, up to Longest
+	Longest time.Duration // longest lease; 0 means 10 min
 	Workers int           // carriers at once; 0 means 1
 	Batch   int           // most rows of one carry; 0 means 64
 	Linger  time.Duration // how long the first row waits for company; 0 means not at all
@@ -130,7 +131,11 @@ func (r *Runner) fromTable(ctx context.Context) {
 }
 
 func (r *Runner) lease(attempts int) time.Duration {
-	return min(r.Lease<<min(max(attempts-1, 0), 12), 10*time.Minute)
+	longest := r.Longest
+	if longest <= 0 {
+		longest = 10 * time.Minute
+	}
+	return min(r.Lease<<min(max(attempts-1, 0), 12), longest)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -71,7 +71,7 @@ func (p *process) quiet() {
 // waiting is how much is not settled yet.
 func (p *process) waiting() (n int) {
 	for _, q := range []string{
-		"SELECT COUNT(*) FROM local_msg",
+		"SELECT COUNT(*) FROM local_msg WHERE kind <> 'command'", // nobody dispenses here yet
 		"SELECT COUNT(*) FROM trade_order WHERE status IN ('INIT', 'PRE_RESERVED')",
 	} {
 		var some int

@@ -24,10 +24,14 @@ const (
 	Sale        State = "SALE"    // the cabinet sold on its own
 	Restock     State = "RESTOCK" // units were put in
 	Drift       State = "DRIFT"   // units that turned out to exist: books a difference nobody can lose
+	Loss        State = "LOSS"    // units that turned out to be gone
+	Return      State = "RETURN"  // units that were sold and never dropped: they are still in their slot
 )
 
 // Fact reports whether s is a kind of fact: it happened, whatever the stock says.
-func (s State) Fact() bool { return s == Sale || s == Restock || s == Drift }
+func (s State) Fact() bool {
+	return s == Sale || s == Restock || s == Drift || s == Loss || s == Return
+}
 
 // Effect is what one unit of a line in some state does to a stock row, in units.
 type Effect struct{ Total, Available, Locked, Sold int64 }
@@ -43,6 +47,10 @@ func EffectOf(s State) (e Effect, ok bool) {
 		return Effect{Available: -1, Sold: 1}, true
 	case Restock, Drift:
 		return Effect{Available: 1, Total: 1}, true
+	case Loss:
+		return Effect{Available: -1, Total: -1}, true
+	case Return:
+		return Effect{Available: 1, Sold: -1}, true
 	}
 	return Effect{}, false
 }

@@ -15,7 +15,9 @@ import (
 )
 
 // line is "n of sku".
-func line(sku string, n int) order.Line { return order.Line{SKU: sku, Qty: n, Price: 100} }
+func line(sku string, n int) order.Line {
+	return order.Line{SKU: sku, Qty: n, Price: 100, State: order.LinePending}
+}
 
 // order drafts an order of C1 as the service would.
 func (f *Fixture) order(lines ...order.Line) order.Order { return f.orderAt(cabinet, lines...) }

@@ -1,0 +1,63 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"vendline/cloud/order"
+)
+
+// note adds entries to an order's history, in the transaction that makes them
+// true. An order's placement needs none: its own row tells it (see History).
+func (l *Ledger) note(ctx context.Context, tx *sql.Tx, id string, now int64, es ...order.Entry) error {
+	args := make([]any, 0, len(es)*4)
+	for _, e := range es {
+		e.At = ms(now)
+		args = append(args, id, l.opt.ID(), now, encode(e))
+	}
+	if err := insertRows(ctx, tx, "INSERT INTO trade_order_event (order_sn, event_id, at, body)", 4, args, ""); err != nil {
+		return fmt.Errorf("write history: %w", err)
+	}
+	return nil
+}
+
+// History returns what happened to an order, oldest first, or order.ErrUnknown.
+func (l *Ledger) History(ctx context.Context, id string) ([]order.Entry, error) {
+	o, err := l.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.read.QueryContext(ctx, "SELECT body FROM trade_order_event WHERE order_sn = ? ORDER BY at, event_id", id)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: read history: %w", err)
+	}
+	defer rows.Close()
+	var later []order.Entry
+	for rows.Next() {
+		var body []byte
+		var e order.Entry
+		if err := rows.Scan(&body); err != nil {
+			return nil, fmt.Errorf("ledger: read history: %w", err)
+		}
+		if err := json.Unmarshal(body, &e); err != nil {
+			return nil, fmt.Errorf("ledger: read history of %s: %w", id, err)
+		}
+		later = append(later, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("ledger: read history: %w", err)
+	}
+	return append([]order.Entry{placed(o)}, later...), nil
+}
+
+// placed is the entry that an order's own row stands for.
+func placed(o order.Order) order.Entry {
+	e := order.Entry{At: o.CreatedAt, Kind: order.EntryTransition, Event: order.PreDeduct, From: order.Init, To: order.PreReserved, Version: 1,
+		Amount: o.Amount, Currency: o.Currency, Cause: "placed"}
+	if o.Orphan {
+		e.To, e.Event, e.Cause = order.RolledBack, order.Timeout, "given back: no placement finished"
+	}
+	return e
+}
