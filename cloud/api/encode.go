@@ -46,6 +46,12 @@ func (a answer) append(b []byte) []byte {
 		b = strconv.AppendInt(b, int64(l.Qty), 10)
 		b = append(b, `,"price":`...)
 		b = strconv.AppendInt(b, l.Price, 10)
+		if a.current {
+			b = append(b, `,"state":`...)
+			b = appendString(b, string(l.State))
+			b = append(b, `,"dropped":`...)
+			b = strconv.AppendInt(b, int64(l.Dropped), 10)
+		}
 		b = append(b, '}')
 	}
 	b = append(b, `],"created_at":`...)

@@ -107,6 +107,8 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"GET", "/v1/orders/" + known + "?wait=1s", "/v1/orders/{id}", "", 200},
 		{"GET", "/v1/orders/" + known + "?wait=x", "/v1/orders/{id}", "", 400},
 		{"GET", "/v1/orders/0", "/v1/orders/{id}", "", 404},
+		{"GET", "/v1/orders/" + known + "/events", "/v1/orders/{id}/events", "", 200},
+		{"GET", "/v1/orders/0/events", "/v1/orders/{id}/events", "", 404},
 		{"POST", "/v1/orders/" + known + "/cancel", "/v1/orders/{id}/cancel", "", 409},
 		{"GET", "/v1/cabinets/C001", "/v1/cabinets/{id}", "", 200},
 		{"GET", "/v1/cabinets/C404", "/v1/cabinets/{id}", "", 404},
@@ -175,13 +177,21 @@ func (scripted) Place(_ context.Context, r order.Request) (order.Order, bool, er
 func placedOrder(id string) order.Order {
 	now := time.UnixMilli(1_790_000_000_123)
 	return order.Order{ID: id, Cabinet: "C001", User: "u1", Status: order.PreReserved, Version: 1, Amount: 500, Currency: "EUR",
-		Lines: []order.Line{{SKU: "cola", Qty: 2, Price: 250}}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+		Lines: []order.Line{{SKU: "cola", Qty: 2, Price: 250, State: order.LinePending}}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
 }
 
 func (scripted) Get(_ context.Context, id string) (order.Order, error) { return placedOrder(id), nil }
 func (scripted) Wait(_ context.Context, id string, _ time.Duration) (order.Order, error) {
 	return placedOrder(id), nil
 }
+func (scripted) History(_ context.Context, id string) ([]order.Entry, error) {
+	if id != known {
+		return nil, order.ErrUnknown
+	}
+	return []order.Entry{{At: time.Now(), Kind: order.EntryTransition, Event: order.PreDeduct, From: order.Init, To: order.PreReserved, Version: 1, Cause: "placed"},
+		{At: time.Now(), Kind: order.EntryRefund, State: "pending", SKU: "cola", Amount: 250, Currency: "EUR", Ref: known}}, nil
+}
+func (scripted) Watch(string) (<-chan struct{}, func()) { return nil, func() {} }
 func (scripted) Cancel(_ context.Context, id string) (order.Order, error) {
 	o := placedOrder(id)
 	o.Status = order.Consumed

@@ -20,6 +20,10 @@ type Orders interface {
 	Wait(ctx context.Context, id string, d time.Duration) (order.Order, error)
 	// Cancel returns a *order.StateError for an order that is paid.
 	Cancel(ctx context.Context, id string) (order.Order, error)
+	// History lists what happened to an order, oldest first, or order.ErrUnknown.
+	History(ctx context.Context, id string) ([]order.Entry, error)
+	// Watch returns a channel that is closed when this process changes the order.
+	Watch(id string) (changed <-chan struct{}, stop func())
 }
 
 // Live is the stock filter's view of a cabinet: what can be sold at this instant.

@@ -203,6 +203,10 @@ func (f fakeOrders) Get(ctx context.Context, id string) (order.Order, error) { r
 func (f fakeOrders) Wait(ctx context.Context, id string, d time.Duration) (order.Order, error) {
 	return f.wait(ctx, id, d)
 }
+func (f fakeOrders) History(context.Context, string) ([]order.Entry, error) {
+	return nil, order.ErrUnknown
+}
+func (f fakeOrders) Watch(string) (<-chan struct{}, func()) { return nil, func() {} }
 func (f fakeOrders) Cancel(ctx context.Context, id string) (order.Order, error) {
 	return f.get(ctx, id)
 }

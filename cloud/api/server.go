@@ -118,6 +118,7 @@ func (s *Server) route() error {
 
 	e.POST(pathOrders, s.place)
 	e.GET(pathOrders+"/:id", s.follow)
+	e.GET(pathOrders+"/:id/events", s.events)
 	e.POST(pathOrders+"/:id/cancel", s.cancel)
 	e.GET("/v1/cabinets/:id", s.cabinet)
 	e.GET("/healthz", s.healthz)

@@ -48,6 +48,8 @@ func (f *fakes) Deduct(_ context.Context, b order.Basket) (order.Taken, error) {
 	return order.Taken{Run: order.Run{Generation: "g.f", Ticket: int64(f.deducts)}}, nil
 }
 
+func (f *fakes) History(context.Context, string) ([]order.Entry, error) { return nil, nil }
+
 func (f *fakes) Place(_ context.Context, p *order.Placement) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

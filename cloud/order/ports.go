@@ -64,6 +64,8 @@ type Ledger interface {
 	Place(ctx context.Context, p *Placement) error
 	// Find returns an order, or ErrUnknown.
 	Find(ctx context.Context, id string) (Order, error)
+	// History returns what happened to an order, oldest first, or ErrUnknown.
+	History(ctx context.Context, id string) ([]Entry, error)
 	// Transition carries out a change as a compare-and-set on (state, version),
 	// in a transaction shared with other callers, and fills in c.After. Errors:
 	// ErrUnknown, *StateError, and for RetryDeduct ErrStale and ErrDoubled.

@@ -145,6 +145,14 @@ func (s *Service) Get(ctx context.Context, id string) (Order, error) {
 	return s.Ledger.Find(ctx, id)
 }
 
+// History returns what happened to an order, oldest first, or ErrUnknown.
+func (s *Service) History(ctx context.Context, id string) ([]Entry, error) {
+	return s.Ledger.History(ctx, id)
+}
+
+// Watch returns a channel that is closed when this process changes the order.
+func (s *Service) Watch(id string) (changed <-chan struct{}, stop func()) { return s.Watcher.wait(id) }
+
 // Cancel ends an unpaid hold at the shopper's wish. Cancelling what is already
 // rolled back is no error; a paid order is a *StateError.
 func (s *Service) Cancel(ctx context.Context, id string) (Order, error) {
