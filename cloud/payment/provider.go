@@ -22,10 +22,13 @@ type Provider interface {
 	// Name is what it is called in addresses and tables: "sandbox".
 	Name() string
 	// Create announces a charge, so that the shopper can pay it. Creating the
-	// same trade number twice with the same content is creating it once.
+	// same trade number twice with the same content is creating it once. ErrPaid
+	// says that it has been paid since; ErrRefused that it is closed, has another
+	// content, or can not be charged at this provider.
 	Create(ctx context.Context, c Charge) (Prepay, error)
 	// Query asks where a charge stands. A charge it never heard of is NotFound,
-	// without an error.
+	// without an error; some providers hear of a charge only when the shopper
+	// opens it. A charge stays Paid when its money has been given back.
 	Query(ctx context.Context, tradeNo string) (Charged, error)
 	// Close makes sure that a charge can not be paid any more: nil when it is
 	// closed or was never created, ErrPaid when the shopper was faster.
@@ -33,9 +36,11 @@ type Provider interface {
 	// Refund gives money back, once per r.ID however often it is called.
 	// ErrRefused says that no repetition will help: a person has to look.
 	Refund(ctx context.Context, r Refund) (RefundState, error)
-	// Verify checks a callback's signature, its age and its form, with no I/O,
-	// and reads it. An error wraps ErrUnsigned unless the signature was good and
-	// only the content is unreadable.
+	// Verify checks a callback's signature, its age (five minutes either way of
+	// n.At), its form and whose it is, with no I/O, and reads it. An error wraps
+	// ErrUnsigned unless the signature was good and only the content is
+	// unreadable. That a callback was kept before, Verify can not know: see
+	// Notice.Retry.
 	Verify(n Notification) (Notice, error)
 	// Answer is what the provider wants to hear: that the callback is kept and
 	// need not come again, or that it should.
@@ -110,8 +115,14 @@ type Notification struct {
 }
 
 // Notice is a callback that is the provider's.
+//
+// State is empty when it is about something else than the charge, a refund for
+// example: it is acknowledged, and nothing follows from it.
 type Notice struct {
-	ID      string // one callback: its nonce or notification id, at most 64 bytes of ASCII
+	ID string // one callback: its nonce or notification id, at most 64 bytes of ASCII
+	// Retry says that the provider repeats a callback under the same ID: one kept
+	// before is acknowledged again. False: it is refused as a replay.
+	Retry   bool
 	TradeNo string
 	Charged
 }

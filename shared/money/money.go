@@ -62,10 +62,15 @@ func (m Money) Plus(n Money) (Money, error) {
 
 // Minus returns m - n.
 func (m Money) Minus(n Money) (Money, error) {
-	if n.Minor == math.MinInt64 {
+	currency, err := common(m, n)
+	if err != nil {
+		return Money{}, err
+	}
+	difference := m.Minor - n.Minor
+	if n.Minor > 0 && difference > m.Minor || n.Minor < 0 && difference < m.Minor {
 		return Money{}, ErrOverflow
 	}
-	return m.Plus(Money{-n.Minor, n.Currency})
+	return Money{difference, currency}, nil
 }
 
 // Times returns m taken n times.

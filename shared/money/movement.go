@@ -20,6 +20,10 @@ type Movement struct {
 	Money
 }
 
+// String names the whole movement: without it, the amount's own would speak for
+// all of it.
+func (m Movement) String() string { return fmt.Sprintf("%s %s (%s)", m.Kind, m.Money, m.Ref) }
+
 // Sums of an order's movements.
 type Sums struct {
 	Authorised Money
@@ -41,7 +45,7 @@ func Sum(ms []Movement) (Sums, error) {
 	for _, m := range ms {
 		key := once{m.Kind, m.Ref}
 		if seen[key] || m.Minor < 0 {
-			return s, fmt.Errorf("money: movement %s %s of %d is there twice, or negative", m.Kind, m.Ref, m.Minor)
+			return s, fmt.Errorf("money: movement %s is there twice, or negative", m)
 		}
 		seen[key] = true
 		into := map[Kind]*Money{Authorised: &s.Authorised, Captured: &s.Captured, Refunded: &s.Refunded}[m.Kind]
@@ -53,12 +57,15 @@ func Sum(ms []Movement) (Sums, error) {
 			return s, err
 		}
 	}
+	if _, err := common(s.Authorised, s.Captured); err != nil {
+		return s, err
+	}
 	var err error
 	if s.Kept, err = s.Captured.Minus(s.Refunded); err != nil {
 		return s, err
 	}
 	if s.Kept.Minor < 0 {
-		return s, fmt.Errorf("money: %d refunded of %d captured", s.Refunded.Minor, s.Captured.Minor)
+		return s, fmt.Errorf("money: %s refunded of %s captured", s.Refunded, s.Captured)
 	}
 	return s, nil
 }
