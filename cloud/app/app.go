@@ -69,6 +69,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		{"orders", a.openOrders},
 		{"queue", a.openQueue},
 		{"outbox runners", a.startRunners},
+		{"replaced holds", a.startReplacing},
 		{"consumer", a.startConsumer},
 		{"timers", a.startTimers},
 		{"orphan sweep", a.startSweep},

@@ -52,6 +52,7 @@ type Config struct {
 	Instance     string // names this process among its kind; stable across restarts
 
 	Hold      time.Duration // how long an unpaid order keeps its stock
+	Holds     int           // most unpaid orders of one shopper; at one cabinet the next replaces the last; below 0 neither
 	Grace     time.Duration // after which a hold without an order is given back
 	Shards    int           // queues of the stock topic
 	Namespace string        // put before topics and groups, so that fleets can share a broker
@@ -80,6 +81,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Hold <= 0 {
 		c.Hold = 15 * time.Minute
+	}
+	if c.Holds == 0 {
+		c.Holds = 5
 	}
 	if c.Grace <= 0 {
 		c.Grace = 30 * time.Second

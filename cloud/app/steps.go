@@ -20,6 +20,7 @@ import (
 	"vendline/cloud/queue/bolt"
 	"vendline/cloud/queue/rocket"
 	"vendline/cloud/relay"
+	"vendline/cloud/replace"
 	"vendline/cloud/timers"
 )
 
@@ -35,7 +36,7 @@ func (a *App) openLedger(ctx context.Context) error {
 	}
 	l, err := ledger.Open(ctx, dialect, rest, ledger.Options{
 		Clock: a.Deps.Clock, ID: a.Deps.ID, Token: a.Deps.Token, Log: a.Deps.Log,
-		Shards: a.Config.Shards, Hold: a.Config.Hold, Direct: a.Config.Mode == ModeSync,
+		Shards: a.Config.Shards, Hold: a.Config.Hold, Holds: a.Config.Holds, Direct: a.Config.Mode == ModeSync,
 		Feed: a.feed, Changed: a.Watcher.Publish,
 	})
 	if err != nil {
@@ -98,6 +99,13 @@ func (a *App) openOrders(context.Context) error {
 	return nil
 }
 
+// startReplacing gives back holds that their shopper's next order replaced.
+func (a *App) startReplacing(context.Context) error {
+	r := &replace.Runner{Orders: a.Orders, Ledger: a.Ledger}
+	a.carry(&outbox.Runner{Kind: outbox.KindReplace, Carry: r.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16})
+	return nil
+}
+
 func (a *App) openQueue(ctx context.Context) error {
 	if a.Config.Mode == ModeSync {
 		return nil
@@ -133,27 +141,28 @@ const (
 	timerLinger = 250 * time.Millisecond
 )
 
-// startRunners carries out the rows this process writes, at once and from
-// memory; in the relay's role also those that others left behind.
+// startRunners carries out the rows that move stock: those this process writes
+// at once and from memory, in the relay's role also those that others left behind.
 func (a *App) startRunners(context.Context) error {
 	if a.Config.Mode == ModeSync {
 		return nil
 	}
-	poll := time.Duration(0)
-	if a.Config.has(RoleRelay) {
-		poll = time.Second
-	}
 	re := &relay.Relay{Sender: a.queue, Store: a.Ledger, Topics: a.Config.topics()}
 	ef := &effect.Runner{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence}
-	a.runners = []*outbox.Runner{
-		{Kind: outbox.KindStock, Store: a.Ledger, Carry: re.Stock, Lease: ledger.StockLease, Linger: stockLinger, Poll: poll, Log: a.Deps.Log},
-		{Kind: outbox.KindTimer, Store: a.Ledger, Carry: re.Timer, Lease: ledger.QuickLease, Linger: timerLinger, Poll: poll, Log: a.Deps.Log},
-		{Kind: outbox.KindRedis, Store: a.Ledger, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16, Poll: poll, Log: a.Deps.Log},
-	}
-	for _, r := range a.runners {
-		a.start(r.Run)
-	}
+	a.carry(&outbox.Runner{Kind: outbox.KindStock, Carry: re.Stock, Lease: ledger.StockLease, Linger: stockLinger})
+	a.carry(&outbox.Runner{Kind: outbox.KindTimer, Carry: re.Timer, Lease: ledger.QuickLease, Linger: timerLinger})
+	a.carry(&outbox.Runner{Kind: outbox.KindRedis, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16})
 	return nil
+}
+
+// carry starts a runner over this process's ledger.
+func (a *App) carry(r *outbox.Runner) {
+	r.Store, r.Log = a.Ledger, a.Deps.Log
+	if a.Config.has(RoleRelay) {
+		r.Poll = time.Second
+	}
+	a.runners = append(a.runners, r)
+	a.start(r.Run)
 }
 
 func (a *App) startConsumer(context.Context) error {

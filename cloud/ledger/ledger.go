@@ -32,6 +32,7 @@ type Options struct {
 
 	Shards  int           // shards of the stock topic; 0 means 4
 	Hold    time.Duration // how long a hold waits for payment; 0 means 15 min
+	Holds   int           // most unpaid holds of one shopper; the oldest give way; 0 or less: no bound, and none is replaced
 	Vend    time.Duration // by when a cabinet has to begin with a paid order; 0 means 1 min
 	Feed    func([]outbox.Row)
 	Changed func([]order.Order) // told of every committed order state; must not block

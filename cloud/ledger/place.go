@@ -94,16 +94,21 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 	orders := make([]any, 0, len(ps)*holdCols)
 	lines := make([]any, 0, len(ps)*3*lineCols)
 	tickets := make([]any, 0, len(ps)*ticketCols)
+	placed := make([]order.Order, 0, len(ps))
 	b := l.newRows(now)
 	// Ids grow with time but arrive shuffled; in order they fill pages in a row.
 	ps = slices.SortedFunc(slices.Values(ps), func(a, b *order.Placement) int { return strings.Compare(a.Order.ID, b.Order.ID) })
 	for _, p := range ps {
 		o := p.Order
+		placed = append(placed, o)
 		orders = appendHold(orders, o, now)
 		lines = appendLines(lines, o)
 		tickets = appendTicket(tickets, o.Cabinet, p.Run, o.ID)
 		b.state(statementOf(o))
 		b.timer(o.ID, o.ExpiresAt.UnixMilli())
+	}
+	if err := l.replaced(ctx, tx, b, placed); err != nil {
+		return nil, err
 	}
 	if err := insertRows(ctx, tx, insertHold, holdCols, orders, ""); err != nil {
 		if duplicate(err) && len(ps) == 1 {

@@ -71,6 +71,8 @@ type rowSet struct {
 	redis  map[int][]effect.Effect
 	timers outbox.Timer
 	others []outbox.Row
+
+	replaced []string // holds that give way
 }
 
 func (l *Ledger) newRows(now int64) *rowSet {
@@ -111,6 +113,9 @@ func (b *rowSet) rows() []outbox.Row {
 	}
 	if len(b.timers.IDs) > 0 {
 		add(outbox.KindTimer, 0, QuickLease, func(string) []byte { return encode(b.timers) })
+	}
+	if len(b.replaced) > 0 {
+		out = append(out, b.replaceRow(b.l.opt.ID()))
 	}
 	return append(out, b.others...)
 }

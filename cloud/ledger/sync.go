@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"vendline/cloud/order"
+	"vendline/cloud/outbox"
 	"vendline/cloud/statement"
 	"vendline/shared/wire"
 )
@@ -23,8 +24,14 @@ var errShort = errors.New("ledger: stock short")
 // now; limits come after the stock rows' locks, so that of two orders at once
 // the second one counts the first.
 func (l *Ledger) PlaceSync(ctx context.Context, o order.Order, limits []order.Item) error {
+	var rows []outbox.Row
 	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
+		rows = nil
 		if err := l.checkDirect(ctx, tx, o.Cabinet); err != nil {
+			return err
+		}
+		b := l.newRows(l.now())
+		if err := l.replaced(ctx, tx, b, []order.Order{o}); err != nil {
 			return err
 		}
 		if err := l.insertDirect(ctx, tx, o); err != nil {
@@ -40,7 +47,11 @@ func (l *Ledger) PlaceSync(ctx context.Context, o order.Order, limits []order.It
 		if err := l.checkWaiting(ctx, tx, o); err != nil {
 			return err
 		}
-		return l.checkLimits(ctx, tx, o, limits)
+		if err := l.checkLimits(ctx, tx, o, limits); err != nil {
+			return err
+		}
+		rows = b.rows()
+		return l.insertMsgs(ctx, tx, rows)
 	})
 	var unknown *noRowError
 	switch {
@@ -51,6 +62,7 @@ func (l *Ledger) PlaceSync(ctx context.Context, o order.Order, limits []order.It
 	case err == nil:
 		l.counters.OrderCommits.Add(1)
 		l.counters.Orders.Add(1)
+		l.opt.Feed(rows)
 		l.opt.Changed([]order.Order{o})
 	}
 	return err

@@ -48,6 +48,18 @@ func (f *fakes) Deduct(_ context.Context, b order.Basket) (order.Taken, error) {
 	return order.Taken{Run: order.Run{Generation: "g.f", Ticket: int64(f.deducts)}}, nil
 }
 
+func (f *fakes) Holds(_ context.Context, user, cabinet string) ([]order.Order, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []order.Order
+	for _, o := range f.orders {
+		if o.User == user && o.Cabinet == cabinet && o.Status == order.PreReserved {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
 func (f *fakes) History(context.Context, string) ([]order.Entry, error) { return nil, nil }
 
 func (f *fakes) Place(_ context.Context, p *order.Placement) error {

@@ -66,6 +66,9 @@ type Ledger interface {
 	Find(ctx context.Context, id string) (Order, error)
 	// History returns what happened to an order, oldest first, or ErrUnknown.
 	History(ctx context.Context, id string) ([]Entry, error)
+	// Holds returns a shopper's unpaid holds at a cabinet, newest first; none
+	// where a next order does not replace them.
+	Holds(ctx context.Context, user, cabinet string) ([]Order, error)
 	// Transition carries out a change as a compare-and-set on (state, version),
 	// in a transaction shared with other callers, and fills in c.After. Errors:
 	// ErrUnknown, *StateError, and for RetryDeduct ErrStale and ErrDoubled.

@@ -61,7 +61,7 @@ func (s *Service) Place(ctx context.Context, r Request) (o Order, replay bool, e
 	if no != nil {
 		return Order{}, false, no
 	}
-	switch err := s.Placer.Place(ctx, o, items); {
+	switch err := s.placeOver(ctx, o, items); {
 	case err == nil:
 		return o, false, nil
 	case errors.Is(err, ErrExists):
@@ -157,6 +157,12 @@ func (s *Service) Watch(id string) (changed <-chan struct{}, stop func()) { retu
 // rolled back is no error; a paid order is a *StateError.
 func (s *Service) Cancel(ctx context.Context, id string) (Order, error) {
 	return s.move(ctx, Change{ID: id, Event: Timeout, Cause: "cancelled by shopper"}, RolledBack)
+}
+
+// Replace ends an unpaid hold that its shopper's next order has taken the place
+// of; see Cancel.
+func (s *Service) Replace(ctx context.Context, id string) (Order, error) {
+	return s.move(ctx, Change{ID: id, Event: Timeout, Cause: "replaced by the shopper's next order"}, RolledBack)
 }
 
 // Pay moves a hold to CONSUMED. The caller has checked the payment's signature,

@@ -75,6 +75,11 @@ type Timer struct {
 	IDs []string `json:"ids"`
 }
 
+// Replace is the payload of a replace row: holds to roll back.
+type Replace struct {
+	IDs []string `json:"ids"`
+}
+
 // Store is what a runner needs of the ledger.
 type Store interface {
 	// Claim leases up to n due rows of kind for lease; no other caller gets them

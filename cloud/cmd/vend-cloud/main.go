@@ -30,6 +30,7 @@ type flags struct {
 	Instance         string        `help:"Name of this process among its kind; keep it across restarts." default:"cloud-1" env:"VENDLINE_INSTANCE"`
 	Namespace        string        `help:"Put before topics and groups at the queue, so that fleets can share a broker." env:"VENDLINE_NAMESPACE"`
 	Hold             time.Duration `help:"How long an unpaid order keeps its stock." default:"15m" env:"VENDLINE_HOLD"`
+	Holds            int           `help:"Most unpaid orders of one shopper. At one cabinet the next order always replaces an unpaid one; -1 turns both off." default:"5" env:"VENDLINE_HOLDS"`
 	Grace            time.Duration `help:"After which stock held for no order is given back." default:"30s" env:"VENDLINE_GRACE"`
 	Log              string        `help:"text or json." enum:"text,json" default:"text" env:"VENDLINE_LOG"`
 	Version          kong.VersionFlag
@@ -67,7 +68,7 @@ func run(ctx context.Context, f flags) error {
 	}
 	a, err := app.New(ctx, app.Config{
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
-		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Grace: f.Grace,
+		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace,
 	}, app.System(log))
 	if err != nil {
 		return err
