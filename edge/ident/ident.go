@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -56,8 +58,22 @@ func (m *Mint) V4() (string, error) {
 // FromKey returns the id that an Idempotency-Key of a cabinet stands for. It is
 // the same in every epoch, so a key replayed after the outbox was replaced still
 // meets the first order in the cloud.
-func FromKey(cabinet, key string) string {
-	sum := sha256.Sum256([]byte("vendline idempotency key\x00" + cabinet + "\x00" + key))
+func FromKey(cabinet, key string) string { return derive("vendline idempotency key", cabinet, key) }
+
+// OfResult returns the id of the nth report on a dispense command. Whoever
+// reports it, and however often, it is the same event.
+func OfResult(command string, n int) string {
+	return derive("vendline dispense result", command, strconv.Itoa(n))
+}
+
+// OfPlanogram returns the id of the event that says that a cabinet works by a
+// version of its planogram, which is true once.
+func OfPlanogram(cabinet string, version int64) string {
+	return derive("vendline planogram", cabinet, strconv.FormatInt(version, 10))
+}
+
+func derive(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return stamp([16]byte(sum[:16]), 8)
 }
 

@@ -15,23 +15,34 @@ import (
 // promise nothing and take nothing. When ctx ends first the outcome is unknown,
 // and the same id may be appended again.
 func (o *Outbox) Append(ctx context.Context, e Entry) (Receipt, error) {
-	if (e.Order == nil) == (e.Fact == nil) {
-		return Receipt{}, fmt.Errorf("outbox: append: exactly one of order and fact")
-	}
-	row, err := encodeRow(e)
-	if err != nil {
+	p := new(op)
+	if err := o.prepare(p, e); err != nil {
 		return Receipt{}, fmt.Errorf("outbox: append: %w", err)
 	}
-	if n := len(wire.Encode(o.Event(Row{Seq: 1 << 62, Entry: e}))); n > wire.MaxMessage {
-		return Receipt{}, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, n, wire.MaxMessage)
-	}
-	id, _ := ident.Parse(e.ID) // encodeRow has checked it
-	p := &op{entry: &e, row: row, id: id, claim: claim{hash: fingerprint(e)}}
 	if err := o.trips.Do(ctx, p); err != nil {
 		return Receipt{}, fmt.Errorf("outbox: append: %w", err)
 	}
 	return p.receipt, nil
 }
+
+// prepare encodes e outside of any transaction.
+func (o *Outbox) prepare(p *op, e Entry) (err error) {
+	if (e.Order == nil) == (e.Fact == nil) {
+		return fmt.Errorf("exactly one of order and fact")
+	}
+	if p.row, err = encodeRow(e); err != nil {
+		return err
+	}
+	if n := len(wire.Encode(o.Event(Row{Seq: 1 << 62, Entry: e}))); n > wire.MaxMessage-maxUpto {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, n, wire.MaxMessage)
+	}
+	id, _ := ident.Parse(e.ID) // encodeRow has checked it
+	p.entry, p.share, p.id, p.claim = &e, shareOf(e.kind()), id, claim{hash: fingerprint(e)}
+	return nil
+}
+
+// maxUpto is what filling in upto may add to a message.
+const maxUpto = len(`,"upto":9223372036854775807`)
 
 // Event is the message that a row is sent as.
 func (o *Outbox) Event(r Row) wire.Event {
@@ -58,16 +69,23 @@ func (t *txn) append(p *op) (own, fatal error) {
 		p.receipt = Receipt{ID: p.entry.ID, Epoch: t.meta.Epoch, Seq: old.seq}
 		return nil, nil
 	}
-	if !t.room.has(p.entry.kind()) {
+	if !t.room.has(p.share, 0) {
 		return ErrFull, nil
+	}
+	if f := p.entry.Fact; f != nil && f.Upto > int64(t.rows.Sequence()) {
+		return ErrUpto, nil
 	}
 	n, err := t.rows.NextSequence()
 	if err != nil {
 		return nil, err
 	}
 	p.claim.seq = int64(n)
+	row, err := p.rowAt(p.claim.seq)
+	if err != nil {
+		return nil, err
+	}
 	t.rows.FillPercent = 0.95 // seqs only grow: split pages would stay half empty
-	if err := t.rows.Put(key(p.claim.seq), p.row); err != nil {
+	if err := t.rows.Put(key(p.claim.seq), row); err != nil {
 		return nil, fmt.Errorf("put row: %w", err)
 	}
 	if err := t.ids.Put(p.id[:], p.claim.encode()); err != nil {
@@ -75,6 +93,19 @@ func (t *txn) append(p *op) (own, fatal error) {
 	}
 	t.meta.Depth++
 	p.receipt = Receipt{ID: p.entry.ID, Epoch: t.meta.Epoch, Seq: p.claim.seq}
-	p.appended = true
+	p.appended = p.claim.seq
 	return nil, nil
+}
+
+// rowAt is the row as it is stored at seq. Counts that do not say which events
+// they have seen have seen all before their own; only here is that number known.
+func (p *op) rowAt(seq int64) ([]byte, error) {
+	f := p.entry.Fact
+	if f == nil || len(f.Counts) == 0 || f.Upto > 0 {
+		return p.row, nil
+	}
+	e, counted := *p.entry, *f
+	counted.Upto = seq - 1
+	e.Fact = &counted
+	return encodeRow(e)
 }

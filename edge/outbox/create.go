@@ -53,7 +53,11 @@ func (o *Outbox) create() error {
 }
 
 func makeBuckets(tx *bolt.Tx) error {
-	for _, name := range [][]byte{bucketMeta(), bucketRows(), bucketIDs(), bucketDone(), bucketParked()} {
+	names := [][]byte{bucketMeta(), bucketRows(), bucketIDs(), bucketDone(), bucketParked()}
+	for _, b := range books() {
+		names = append(names, []byte(b))
+	}
+	for _, name := range names {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}

@@ -17,6 +17,9 @@
 //	done    number → answer, the last History of them
 //	parked  seq → tombstone of a row that can not be delivered, with the reason
 //
+// and the books of others (Book), written through Write in one commit with the
+// events that tell of them.
+//
 // Every value carries a schema version and a checksum of its own, since bbolt
 // checks the structure of a file but not the bytes of a value.
 package outbox

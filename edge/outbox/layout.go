@@ -18,19 +18,33 @@ func bucketIDs() []byte    { return []byte("ids") }
 func bucketDone() []byte   { return []byte("done") }
 func bucketParked() []byte { return []byte("parked") }
 
+// Book names a bucket that rules of their own keep beside the rows, so that what
+// they decide and the event that tells it are one commit. Values are sealed.
+type Book string
+
+// The books of a file, since schema 2.
+const (
+	BookCommands  Book = "commands"  // command id → its journal entry
+	BookFinished  Book = "finished"  // number → id of a command that is done, oldest first
+	BookAllowance Book = "allowance" // what may be sold offline, and what was
+	BookPlanogram Book = "planogram" // slots and prices in force
+)
+
+func books() []Book { return []Book{BookCommands, BookFinished, BookAllowance, BookPlanogram} }
+
 func keyMeta() []byte { return []byte("state") }
 
 // meta is what a file knows about itself. It is rewritten by every transaction,
 // which costs nothing: it shares the root page that every commit writes anyway.
 type meta struct {
-	Schema int    `json:"schema"` // of the file: 1 has ids, done and parked
+	Schema int    `json:"schema"` // of the file: 1 has ids, done and parked; 2 has books
 	Epoch  string `json:"epoch"`
 	Gap    bool   `json:"gap"`    // an earlier file was damaged and set aside
 	Depth  int64  `json:"depth"`  // rows waiting
 	Parked int64  `json:"parked"` // rows parked since the epoch began
 }
 
-const fileSchema = 1
+const fileSchema = 2
 
 func readMeta(tx *bolt.Tx) (m meta, err error) {
 	b := tx.Bucket(bucketMeta())

@@ -31,26 +31,49 @@ func (o *Outbox) migrate() error {
 	if err := o.db.Update(makeBuckets); err != nil {
 		return fmt.Errorf("outbox: migrate: %w", err)
 	}
+	if m.Schema == 0 {
+		if err := o.migrateRows(); err != nil {
+			return err
+		}
+	}
+	if err := o.db.Update(func(tx *bolt.Tx) error { return o.upgrade(tx, m) }); err != nil {
+		return fmt.Errorf("outbox: migrate from file schema %d: %w", m.Schema, err)
+	}
+	o.opt.Hook.after(StepUpgrade)
+	return nil
+}
+
+// upgrade gives the file its new schema, as the last thing. Dying before it
+// leaves a file that is migrated once more, to the same end; dying after, one
+// that is done.
+func (o *Outbox) upgrade(tx *bolt.Tx, m meta) error {
+	if rows := tx.Bucket(bucketRows()); m.Schema == 0 {
+		m.Depth = int64(rows.Stats().KeyN)
+		if last, _ := rows.Cursor().Last(); last != nil && number(last) > int64(rows.Sequence()) {
+			if err := rows.SetSequence(uint64(number(last))); err != nil {
+				return err
+			}
+		}
+	}
+	m.Schema = fileSchema
+	if err := writeMeta(tx, m); err != nil {
+		return err
+	}
+	return o.opt.Hook.before(StepUpgrade)
+}
+
+// migrateRows rewrites the rows of schema 0, a chunk at a time.
+func (o *Outbox) migrateRows() error {
 	for after := int64(0); ; {
 		next, err := o.migrateChunk(after)
 		if err != nil {
 			return fmt.Errorf("outbox: migrate rows after %d: %w", after, err)
 		}
 		if next == after {
-			break
+			return nil
 		}
 		after = next
 	}
-	return o.db.Update(func(tx *bolt.Tx) error {
-		rows := tx.Bucket(bucketRows())
-		m.Schema, m.Depth = fileSchema, int64(rows.Stats().KeyN)
-		if last, _ := rows.Cursor().Last(); last != nil && number(last) > int64(rows.Sequence()) {
-			if err := rows.SetSequence(uint64(number(last))); err != nil {
-				return err
-			}
-		}
-		return writeMeta(tx, m)
-	})
 }
 
 func (o *Outbox) migrateChunk(after int64) (last int64, err error) {

@@ -98,7 +98,7 @@ func TestANewerFileIsLeftAloneWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeBox(t, o)
-	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "schema 2") {
+	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "schema 3") {
 		t.Fatalf("a downgrade opened a newer file: %v", err)
 	}
 	if len(damagedFiles(t, dir)) != 0 {

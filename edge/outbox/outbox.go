@@ -22,6 +22,7 @@ var (
 	ErrTooLarge = errors.New("outbox: larger than a message may be")
 	ErrLocked   = errors.New("outbox: another process has it open")
 	ErrDamaged  = errors.New("outbox: the file is damaged")
+	ErrUpto     = errors.New("outbox: upto names an event that has not happened yet")
 )
 
 // Options of an outbox. Dir is required; the zero value of the rest is usable.
@@ -55,10 +56,11 @@ type Outbox struct {
 	swap sync.RWMutex // held shared to use db, alone to replace it
 	db   *bolt.DB
 
-	depth  atomic.Int64
-	parked atomic.Int64
-	broken atomic.Pointer[error]
-	breaks chan struct{} // closed with broken
+	depth    atomic.Int64
+	parked   atomic.Int64
+	reserved atomic.Int64 // bytes set apart for reports to come
+	broken   atomic.Pointer[error]
+	breaks   chan struct{} // closed with broken
 
 	watch watchers
 	ages  ages

@@ -38,6 +38,8 @@ type Outcome struct {
 	Currency  string          `json:"currency,omitempty"`
 	ExpiresIn int64           `json:"expires_in,omitempty"` // ms, from when it is read; 0 when over or not known any more
 	Short     []wire.Shortage `json:"short,omitempty"`
+	Prices    []wire.Price    `json:"prices,omitempty"`    // CodePriceChanged: what the SKUs cost now
+	PricedAt  int64           `json:"priced_at,omitempty"` // … under this planogram version
 }
 
 // answered is an Outcome as stored. The hold's remaining life is an interval of
@@ -108,7 +110,7 @@ func judge(row Row, a Answer) (out Outcome, park string) {
 	}
 	v := a.Verdict
 	out = Outcome{Kind: out.Kind, Code: v.Code, Detail: v.Detail, Status: v.Status, Amount: v.Amount,
-		Currency: v.Currency, ExpiresIn: v.ExpiresIn, Short: v.Short}
+		Currency: v.Currency, ExpiresIn: v.ExpiresIn, Short: v.Short, Prices: v.Prices, PricedAt: v.PricedAt}
 	if unreadable(v.Code) || out.Kind == KindFact && v.Code != wire.Accepted {
 		return out, "refused by the cloud: " + string(v.Code) + " " + v.Detail
 	}

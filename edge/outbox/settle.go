@@ -58,8 +58,12 @@ func (t *txn) close(p *op, row Row, out Outcome) error {
 	if err := t.done.Put(key(int64(n)), v); err != nil {
 		return fmt.Errorf("put answer: %w", err)
 	}
-	id, _ := ident.Parse(row.ID) // decodeRow has checked it
-	c := claim{hash: fingerprint(row.Entry), seq: row.Seq, done: int64(n)}
+	id, _ := ident.Parse(row.ID)            // decodeRow has checked it
+	c, err := decodeClaim(t.ids.Get(id[:])) // its hash is of what was asked, which upto is no part of
+	if err != nil {
+		c.hash = fingerprint(row.Entry)
+	}
+	c.seq, c.done = row.Seq, int64(n)
 	if err := t.ids.Put(id[:], c.encode()); err != nil {
 		return fmt.Errorf("put id: %w", err)
 	}

@@ -13,32 +13,62 @@ import (
 
 // A bbolt file needs free pages to delete with, and so does a disk. New rows are
 // therefore refused while there is still room to answer and delete the old ones;
-// facts, which have already happened, get in a little longer than orders.
+// facts, which have already happened, get in a little longer than orders. What
+// is reserved (Tx.Reserve) counts as used for both, so that the reports it was
+// reserved for always fit.
 const (
 	growth      = 1 << 20 // bytes the file grows by
 	minMaxSize  = 4 << 20
 	orderShare  = 80 // percent in use of what MaxSize allows
 	factShare   = 90
+	ownShare    = 96
 	orderOnDisk = 4 << 20 // bytes free on the disk
 	factOnDisk  = 2 << 20
+	ownOnDisk   = 1 << 20
 )
 
-// room says what may still be appended.
-type room struct{ order, fact bool }
+// Share says up to where the outbox may be filled by whom.
+type Share byte
 
-func (r room) has(k Kind) bool {
-	if k == KindFact {
-		return r.fact
+// Shares, from the first to be refused to the last.
+const (
+	ShareOrder Share = iota // what has not happened yet, and shall not if it can not be kept
+	ShareFact               // what the firmware says has happened
+	ShareOwn                // the agent's reports, for which room was reserved
+)
+
+// room is what a transaction found of space when it began.
+type room struct {
+	used, usable, reserved int64
+	free                   int64 // on the disk; negative if nobody can tell
+}
+
+// has reports whether share may still grow, with extra bytes set apart.
+func (r room) has(share Share, extra int64) bool {
+	percent, onDisk, apart := int64(orderShare), int64(orderOnDisk), r.reserved+extra
+	switch share {
+	case ShareFact:
+		percent, onDisk = factShare, factOnDisk
+	case ShareOwn:
+		percent, onDisk, apart = ownShare, ownOnDisk, extra
 	}
-	return r.order
+	if r.free >= 0 && r.free-apart < onDisk { // not knowing is no reason to stop selling
+		return false
+	}
+	return (r.used+apart)*100 < r.usable*percent
+}
+
+func shareOf(k Kind) Share {
+	if k == KindFact {
+		return ShareFact
+	}
+	return ShareOrder
 }
 
 func (o *Outbox) room(tx *bolt.Tx) room {
-	used, usable := o.used(tx), o.opt.MaxSize-growth // bbolt asks for the next growth in advance
-	r := room{order: used*100 < usable*orderShare, fact: used*100 < usable*factShare}
-	if free, err := o.opt.Free(o.opt.Dir); err == nil { // not knowing is no reason to stop selling
-		r.order = r.order && free >= orderOnDisk
-		r.fact = r.fact && free >= factOnDisk
+	r := room{used: o.used(tx), usable: o.opt.MaxSize - growth, reserved: o.reserved.Load(), free: -1} // bbolt asks for the next growth in advance
+	if free, err := o.opt.Free(o.opt.Dir); err == nil {
+		r.free = int64(min(free, 1<<62))
 	}
 	return r
 }

@@ -84,7 +84,7 @@ func TestNoSpaceOnCommitCostsTheAppendAndNotTheAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := o.trip(context.Background(), []*op{
-		{entry: &e, row: row, claim: claim{hash: fingerprint(e)}, id: [16]byte{2}},
+		{entry: &e, row: row, share: ShareOrder, claim: claim{hash: fingerprint(e)}, id: [16]byte{2}},
 		{answers: []Answer{accepted(1, id(1))}},
 	})
 	if !errors.Is(errs[0], ErrFull) || errs[1] != nil {

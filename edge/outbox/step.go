@@ -4,11 +4,13 @@ package outbox
 // after each, and ends the process there; in production the hook is nil.
 type Step string
 
-// The durable steps, in the order a file lives through them.
+// The durable steps, in the order a file lives through them. Whoever writes books
+// names steps of its own (Write), which happen with the commit that carries them.
 const (
 	StepCreate     Step = "create"     // a new file takes its name
 	StepQuarantine Step = "quarantine" // a damaged file gives up its name
 	StepMigrate    Step = "migrate"    // rows of an older schema are rewritten
+	StepUpgrade    Step = "upgrade"    // a file of an older schema takes the new one
 	StepCommit     Step = "commit"     // appends, answers and tombstones are synced
 	StepCompact    Step = "compact"    // the compacted file takes the name
 )

@@ -12,16 +12,23 @@ import (
 type op struct {
 	entry *Entry // append this, or
 	row   []byte //   its encoding
+	share Share
 	claim claim
 	id    [16]byte
 
-	answers []Answer // store these answers, or
-	park    *parking // park this row
+	answers []Answer        // store these answers, or
+	park    *parking        // park this row, or
+	work    func(*Tx) error // write books, as
+	step    Step            //   this durable step
 
 	receipt  Receipt // out: of the append
-	appended bool    // out: a new row was made
+	appended int64   // out: seq of the new row, if one was made
 	settled  []string
+	after    []func() // to be called once it is on the disk
 }
+
+// frees reports whether p makes room rather than taking it.
+func (p *op) frees() bool { return p.entry == nil && p.work == nil }
 
 // txn is one transaction in the making.
 type txn struct {
@@ -44,7 +51,7 @@ func (o *Outbox) trip(_ context.Context, ops []*op) []error {
 	var freeing []*op
 	for i, p := range ops {
 		errs[i] = err
-		if p.entry == nil {
+		if p.frees() {
 			freeing = append(freeing, p)
 		}
 	}
@@ -53,7 +60,7 @@ func (o *Outbox) trip(_ context.Context, ops []*op) []error {
 	}
 	again, err := o.commit(freeing)
 	for i, p := range ops {
-		if p.entry == nil {
+		if p.frees() {
 			if errs[i] = err; err == nil {
 				errs[i] = again[0]
 			}
@@ -84,7 +91,7 @@ func (o *Outbox) commit(ops []*op) (errs []error, err error) {
 				return err
 			}
 			for i, p := range ops {
-				p.settled, p.appended = nil, false
+				p.settled, p.appended, p.after = nil, 0, nil
 				if errs[i], err = t.apply(p); err != nil {
 					return err
 				}
@@ -94,17 +101,37 @@ func (o *Outbox) commit(ops []*op) (errs []error, err error) {
 			if err := writeMeta(tx, m); err != nil {
 				return err
 			}
-			return o.opt.Hook.before(StepCommit)
+			return o.beforeCommit(ops)
 		})
 	})
 	if err != nil {
 		return errs, o.commitError(err)
 	}
-	o.opt.Hook.after(StepCommit)
+	o.afterCommit(ops)
 	o.depth.Store(m.Depth)
 	o.parked.Store(m.Parked)
 	o.tell(ops)
 	return errs, nil
+}
+
+func (o *Outbox) beforeCommit(ops []*op) error {
+	for _, p := range ops {
+		if p.step != "" {
+			if err := o.opt.Hook.before(p.step); err != nil {
+				return err
+			}
+		}
+	}
+	return o.opt.Hook.before(StepCommit)
+}
+
+func (o *Outbox) afterCommit(ops []*op) {
+	o.opt.Hook.after(StepCommit)
+	for _, p := range ops {
+		if p.step != "" {
+			o.opt.Hook.after(p.step)
+		}
+	}
 }
 
 // rowsOf counts the rows that ops touch.
@@ -135,6 +162,8 @@ func (t *txn) apply(p *op) (own, fatal error) {
 		return t.append(p)
 	case p.park != nil:
 		return nil, t.park(p)
+	case p.work != nil:
+		return t.do(p)
 	}
 	for _, a := range p.answers {
 		if err := t.settle(p, a); err != nil {
@@ -163,8 +192,9 @@ func (o *Outbox) commitError(err error) error {
 func (o *Outbox) tell(ops []*op) {
 	appended := int64(0)
 	for _, p := range ops {
-		if p.appended {
-			appended = p.receipt.Seq
+		appended = max(appended, p.appended)
+		for _, fn := range p.after {
+			fn()
 		}
 		for _, id := range p.settled {
 			o.watch.fire(id)
