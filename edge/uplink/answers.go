@@ -33,6 +33,7 @@ func (u *Uplink) routes() map[string]mqtt.MessageHandler {
 // dropped. Nothing is lost by that: its rows are still here, and are sent again
 // until an answer to them is stored.
 func (u *Uplink) receive(l letter) {
+	u.debt.heard()
 	select {
 	case u.inbox <- l:
 	default:
@@ -70,7 +71,7 @@ func (u *Uplink) settle(ctx context.Context) {
 func (u *Uplink) settleBatch(ctx context.Context, batch []letter) {
 	var answers []outbox.Answer
 	for _, l := range batch {
-		found, err := u.read(l)
+		found, err := u.read(ctx, l)
 		if err != nil {
 			u.cfg.Log.Warn("message from the cloud ignored", "topic", l.msg.Topic(), "err", err)
 		}
@@ -81,11 +82,7 @@ func (u *Uplink) settleBatch(ctx context.Context, batch []letter) {
 		u.cfg.Log.Error("answers not stored; their rows will be sent again", "answers", len(answers), "err", err)
 	}
 	if err == nil {
-		u.mu.Lock()
-		for _, a := range answers {
-			u.window.settled(a.Seq)
-		}
-		u.mu.Unlock()
+		u.settled(answers)
 		u.nudge()
 	}
 	if ctx.Err() == nil || err == nil {
@@ -95,9 +92,22 @@ func (u *Uplink) settleBatch(ctx context.Context, batch []letter) {
 	}
 }
 
+// settled takes rows out of the window that are gone from the outbox. An answer
+// that names another row's id has settled nothing, and its row must stay in the
+// window: it is still to be sent, and a barrier behind it still has to wait.
+func (u *Uplink) settled(answers []outbox.Answer) {
+	for _, a := range answers {
+		_, waiting, err := u.box.Row(a.Seq)
+		if err != nil || waiting {
+			continue
+		}
+		u.forget(a.Seq)
+	}
+}
+
 // read decodes a message. Answers that settle rows are returned; a verdict that
 // says "later" puts its row off, and a command goes to whoever follows it.
-func (u *Uplink) read(l letter) ([]outbox.Answer, error) {
+func (u *Uplink) read(ctx context.Context, l letter) ([]outbox.Answer, error) {
 	switch l.channel {
 	case wire.ChannelVerdict:
 		return u.readVerdict(l.msg.Payload())
@@ -108,7 +118,7 @@ func (u *Uplink) read(l letter) ([]outbox.Answer, error) {
 	if err := u.decode(l.msg.Payload(), &c, &c.V, &c.Cabinet); err != nil {
 		return nil, err
 	}
-	u.cfg.Command(c)
+	u.cfg.Command(ctx, c)
 	return nil, nil
 }
 

@@ -44,8 +44,11 @@ type Config struct {
 	Now     func() time.Time       // wall clock, told to the cloud and used for nothing else
 	Mono    func() time.Duration   // monotonic; everything is timed by it
 	Jitter  func() float64         // in [0, 1)
-	Command func(wire.Command)     // must not block
-	Log     *slog.Logger
+	// Command takes what the cloud tells, in order; it is acknowledged to the
+	// broker afterwards. It may write to the disk, as storing answers does.
+	Command   func(context.Context, wire.Command)
+	Connected func() // called on every new connection; must not block
+	Log       *slog.Logger
 }
 
 // Timing holds every interval. Zero fields take the defaults in brackets.
@@ -82,7 +85,10 @@ func (c *Config) fill() error {
 		c.Jitter = rand.Float64
 	}
 	if c.Command == nil {
-		c.Command = func(wire.Command) {}
+		c.Command = func(context.Context, wire.Command) {}
+	}
+	if c.Connected == nil {
+		c.Connected = func() {}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

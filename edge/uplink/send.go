@@ -72,8 +72,11 @@ func (u *Uplink) flush(ctx context.Context, s *session) error {
 		}
 		for _, row := range rows {
 			u.mu.Lock()
-			u.window.add(row.Seq, u.cfg.Mono())
+			added := u.window.add(row.Seq, barrier(row), u.cfg.Mono())
 			u.mu.Unlock()
+			if !added {
+				return nil // an answer will let it pass, and nothing overtakes it
+			}
 			if err := u.sendRow(ctx, s, row); err != nil {
 				return err
 			}
@@ -110,8 +113,14 @@ func (u *Uplink) sendRow(ctx context.Context, s *session, row outbox.Row) error 
 	if !s.publish(message{topic: wire.Topic(u.cfg.Cabinet, row.Kind().Channel()), qos: 1, payload: payload}) {
 		return s.why
 	}
+	u.debt.asked(u.cfg.Mono())
 	return nil
 }
+
+// barrier reports whether a row says what was counted. The cloud compares a
+// count with what it knows of everything before it, so it must know all of that,
+// and nothing of what came after.
+func barrier(row outbox.Row) bool { return row.Fact != nil && len(row.Fact.Counts) > 0 }
 
 func (u *Uplink) park(ctx context.Context, seq int64, code wire.Code, reason string) error {
 	if err := u.box.Park(ctx, seq, code, reason); err != nil {

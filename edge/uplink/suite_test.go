@@ -348,7 +348,7 @@ func stockCommand(t *testing.T, s server, cabinet string) {
 	cloud := s.cloud(t, cabinet, nil)
 	got := make(chan wire.Command, 8)
 	box := openBox(t, cabinet, t.TempDir())
-	u := run(t, box, s, cabinet, uplink.Config{Command: func(c wire.Command) { got <- c }})
+	u := run(t, box, s, cabinet, uplink.Config{Command: func(_ context.Context, c wire.Command) { got <- c }})
 	eventually(ctx, t, "connected", func() bool { return u.Status().Connected })
 	cloud.Send(cabinet, wire.ChannelCommand, wire.Command{V: 1, Cabinet: cabinet, Kind: wire.CommandStock, Stock: []wire.StockLine{{SKU: "cola", Sellable: 7}}})
 	select {

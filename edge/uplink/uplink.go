@@ -24,7 +24,9 @@ type Uplink struct {
 	window   *window
 	patience patience
 	status   Status
+	session  *session // the current connection, or nil
 
+	debt     debt
 	overflow atomic.Int64
 	resent   atomic.Int64
 }
@@ -38,6 +40,7 @@ type Status struct {
 	Conflict  string        // set while another agent seems to use our identity
 	Resent    int64         // rows published more than once
 	Dropped   int64         // answers dropped unread, to be asked for again
+	Owed      time.Duration // for how long the cloud has answered nothing though something was asked
 }
 
 // New returns an uplink for the rows of box.
@@ -73,6 +76,7 @@ func (u *Uplink) once(ctx context.Context) time.Duration {
 		return u.missed(ctx, err)
 	}
 	began := u.up(s)
+	u.cfg.Connected()
 	err = u.send(ctx, s)
 	if ctx.Err() != nil {
 		u.leave(s)
@@ -99,6 +103,8 @@ func (u *Uplink) up(s *session) time.Duration {
 	defer u.mu.Unlock()
 	u.patience.misses = 0
 	u.status.Connected, u.status.Since, u.status.Session = true, now, s.id
+	u.session = s
+	u.debt.heard() // the broker did answer; the cloud's time begins
 	u.cfg.Log.Info("connected to the cloud", "broker", u.cfg.Broker, "session", s.id, "waiting", u.box.Depth())
 	return now
 }
@@ -107,6 +113,7 @@ func (u *Uplink) down(ctx context.Context, err error, lived time.Duration) time.
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.status.Connected, u.status.Since = false, u.cfg.Mono()
+	u.session = nil
 	if ctx.Err() != nil {
 		return 0
 	}
@@ -128,7 +135,7 @@ func (u *Uplink) Status() Status {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := u.status
-	s.Resent, s.Dropped = u.resent.Load(), u.overflow.Load()
+	s.Resent, s.Dropped, s.Owed = u.resent.Load(), u.overflow.Load(), u.debt.age(u.cfg.Mono())
 	if s.Connected && s.Conflict != "" && u.cfg.Mono()-s.Since > max(u.cfg.Timing.Quick, 2*u.patience.span) {
 		s.Conflict = "" // this connection has outlived the fight
 	}

@@ -24,6 +24,7 @@ type window struct {
 	flights []flight // by seq
 	sent    int      // flights waiting for an answer on this connection
 	last    int64    // highest seq ever taken from the outbox
+	closed  bool     // a barrier is under way: nothing passes until it is answered
 }
 
 type flight struct {
@@ -32,6 +33,7 @@ type flight struct {
 	tries int
 	sent  bool // on this connection, and no answer yet
 	held  bool // the cloud said: again later
+	bar   bool // a barrier: alone under way
 	why   wire.Code
 	say   string
 }
@@ -81,14 +83,26 @@ func (w *window) take(now time.Duration, limit int) (seqs []int64) {
 
 // room is how many new rows may be added now.
 func (w *window) room() int {
+	if w.closed {
+		return 0
+	}
 	return max(0, min(w.size-w.sent, w.max+maxHeld-len(w.flights)))
 }
 
-// add counts a row that is sent for the first time.
-func (w *window) add(seq int64, now time.Duration) {
-	w.flights = append(w.flights, flight{seq: seq})
+// add counts a row that is sent for the first time; false if it may not be sent
+// yet. A barrier waits until every row before it is answered or parked, those
+// put off included: they are all in flights, which holds every row up to last
+// that still waits in the outbox. Each of them is sent again by itself until it
+// is answered, so the barrier's turn comes; and the barrier, alone, is sent again
+// like any row, so what is behind it gets its turn too.
+func (w *window) add(seq int64, bar bool, now time.Duration) bool {
+	if w.closed || bar && len(w.flights) > 0 {
+		return false
+	}
+	w.flights = append(w.flights, flight{seq: seq, bar: bar})
 	w.launch(&w.flights[len(w.flights)-1], now)
-	w.last = seq
+	w.last, w.closed = seq, bar
+	return true
 }
 
 func (w *window) launch(f *flight, now time.Duration) {
@@ -116,6 +130,7 @@ func (w *window) settled(seq int64) {
 			w.sent--
 			w.size = min(w.size+1, w.max)
 		}
+		w.closed = w.closed && !w.flights[i].bar
 		w.flights = slices.Delete(w.flights, i, i+1)
 	}
 }

@@ -16,7 +16,7 @@ func testWindow(max int) *window { return newWindow(max, 5*time.Second, time.Min
 func offer(w *window, now time.Duration) int {
 	n := w.room()
 	for range n {
-		w.add(w.last+1, now)
+		w.add(w.last+1, false, now)
 	}
 	return n
 }
@@ -44,7 +44,7 @@ func TestABacklogIsPacedByTheCloudsAnswers(t *testing.T) {
 
 func TestUnansweredRowsAreSentAgainLaterAndLater(t *testing.T) {
 	w := testWindow(256)
-	w.add(1, 0)
+	w.add(1, false, 0)
 	now := time.Duration(0)
 	var waits []time.Duration
 	for range 7 {
@@ -93,7 +93,7 @@ func TestAReconnectSendsEverythingUnansweredAgainInOrder(t *testing.T) {
 
 func TestARowPutOffMakesRoomForOthersAndKeepsItsReason(t *testing.T) {
 	w := testWindow(1)
-	w.add(1, 0)
+	w.add(1, false, 0)
 	w.hold(1, wire.CodeFenced, "rebuilding", 0)
 	if code, say := w.reason(1); code != wire.CodeFenced || say != "rebuilding" {
 		t.Fatalf("reason %q %q", code, say)
@@ -101,7 +101,7 @@ func TestARowPutOffMakesRoomForOthersAndKeepsItsReason(t *testing.T) {
 	if w.room() != 1 {
 		t.Fatal("one held row blocks the cabinet")
 	}
-	w.add(2, 0)
+	w.add(2, false, 0)
 	w.settled(2)
 	if got := w.take(5*time.Second, 64); !slices.Equal(got, []int64{1}) {
 		t.Fatalf("then sends %v", got)
