@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
 
+	"vendline/edge/allowance"
+	"vendline/edge/dispense"
 	"vendline/edge/ident"
 	"vendline/edge/outbox"
+	"vendline/edge/planogram"
 	"vendline/edge/scan"
 	"vendline/edge/uplink"
 	"vendline/shared/wire"
@@ -31,6 +35,7 @@ type Config struct {
 	MaxSize        int64 // bytes of the outbox; 0 means 256 MiB
 	Window         int   // rows in flight; 0 means 256
 	Timing         uplink.Timing
+	Dispense       dispense.Timing
 	Version        string
 
 	// Check examines the outbox file before it is opened; nil does so in this
@@ -48,6 +53,7 @@ type Agent struct {
 	cfg      Config
 	box      *outbox.Outbox
 	link     *uplink.Uplink
+	orders   orders
 	api      scan.Config
 	listener net.Listener
 	close    sync.Once
@@ -68,6 +74,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -80,18 +89,42 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{cfg: cfg, box: box}
-	shelf := new(scan.Shelf)
-	a.link, err = uplink.New(box, uplink.Config{Cabinet: cfg.Cabinet, Agent: cfg.Version, Broker: cfg.MQTT, Username: cfg.MQTTUser,
-		Password: cfg.MQTTPassword, Window: cfg.Window, Timing: cfg.Timing, Session: mint.V4, Now: cfg.Now, Mono: mono, Jitter: cfg.Jitter,
-		Command: func(c wire.Command) { shelf.Tell(c, mono()) }, Log: cfg.Log})
+	err = a.assemble(mint, mono)
 	if err == nil {
 		a.listener, err = scan.Listen(ctx, cfg.Listen, cfg.ListenAnywhere)
 	}
 	if err != nil {
 		return nil, errors.Join(err, box.Close())
 	}
-	a.api = scan.Config{Cabinet: cfg.Cabinet, Version: cfg.Version, Box: box, Link: a.link, Shelf: shelf, Mint: mint, Now: cfg.Now, Mono: mono, Log: cfg.Log}
 	return a, nil
+}
+
+// assemble builds what stands on the open outbox.
+func (a *Agent) assemble(mint *ident.Mint, mono func() time.Duration) (err error) {
+	cfg, o := a.cfg, orders{shelf: new(scan.Shelf), mono: mono, log: a.cfg.Log}
+	run, err := mint.V4()
+	if err != nil {
+		return err
+	}
+	if o.journal, err = dispense.Open(a.box, dispense.Options{Mono: mono, Now: cfg.Now, Run: run, Timing: cfg.Dispense, Log: cfg.Log}); err != nil {
+		return err
+	}
+	if o.allowance, err = allowance.Open(a.box); err != nil {
+		return err
+	}
+	o.planogram = planogram.New(a.box, cfg.Cabinet, cfg.Now)
+	// The asker needs the uplink to send by, and the uplink needs to tell the asker.
+	o.asker = dispense.NewAsker(o.journal, cfg.Cabinet, mint.V4, cfg.Jitter, func(q wire.Ask) bool { return a.link.Ask(q) })
+	a.link, err = uplink.New(a.box, uplink.Config{Cabinet: cfg.Cabinet, Agent: cfg.Version, Broker: cfg.MQTT, Username: cfg.MQTTUser,
+		Password: cfg.MQTTPassword, Window: cfg.Window, Timing: cfg.Timing, Session: mint.V4, Now: cfg.Now, Mono: mono, Jitter: cfg.Jitter,
+		Command: o.take, Connected: o.asker.Connected, Log: cfg.Log})
+	if err != nil {
+		return err
+	}
+	a.orders = o
+	a.api = scan.Config{Cabinet: cfg.Cabinet, Version: cfg.Version, Box: a.box, Link: a.link, Shelf: o.shelf, Commands: o.journal,
+		Allowance: o.allowance, Planogram: o.planogram, Mint: mint, Now: cfg.Now, Mono: mono, Log: cfg.Log}
+	return nil
 }
 
 // Addr is the address of the local API, as net.Dial wants it.
@@ -131,6 +164,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	part("local API", func(ctx context.Context) error { return scan.Serve(ctx, a.listener, a.api) })
 	part("uplink", a.link.Run)
+	part("commands", a.orders.journal.Run)
+	part("questions", a.orders.asker.Run)
 	part("outbox", a.keepTidy)
 	<-ctx.Done()
 	parts.Wait()

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"net/http"
+	"time"
 
 	"vendline/shared/wire"
 )
@@ -26,7 +27,18 @@ type Health struct {
 	SetAside   string   `json:"quarantined_file,omitempty"`
 	Resent     int64    `json:"resent"`
 	Dropped    int64    `json:"answers_dropped"`
+	Commands   Open     `json:"commands"`
+	Allowance  bool     `json:"allowance_known"` // the cloud has said what may be sold offline
+	Owed       int64    `json:"answer_owed_ms"`  // for how long the cloud has answered nothing though it was asked
 	Problems   []string `json:"problems"`
+}
+
+// Open are the commands that are not done.
+type Open struct {
+	Ready      int    `json:"ready"`
+	Dispensing int    `json:"dispensing"`
+	Asked      *int64 `json:"last_ask_ms"`    // since we last asked for commands; null: not yet
+	Answered   *int64 `json:"last_answer_ms"` // since the cloud last answered; null: not yet
 }
 
 // Grave is a parked row as health shows it.
@@ -57,6 +69,10 @@ func ReadHealth(c Config) (Health, error) {
 		LastError: link.LastError, Conflict: link.Conflict,
 		Depth: c.Box.Depth(), OldestAge: c.Box.OldestAge().Milliseconds(), Parked: c.Box.Parked(), Tombstones: []Grave{},
 		DBSize: c.Box.Size(), SetAside: c.Box.SetAside(), Resent: link.Resent, Dropped: link.Dropped}
+	commands := c.Commands.Status()
+	h.Commands = Open{Ready: commands.Ready, Dispensing: commands.Dispensing, Asked: millis(commands.Asked), Answered: millis(commands.Answered)}
+	_, h.Allowance = c.Allowance.Left()
+	h.Owed = link.Owed.Milliseconds()
 	graves, err := c.Box.Tombstones(shownGraves)
 	if err != nil {
 		return h, err
@@ -71,6 +87,15 @@ func ReadHealth(c Config) (Health, error) {
 	return h, nil
 }
 
+// millis is d in milliseconds, or nil for never.
+func millis(d time.Duration) *int64 {
+	if d < 0 {
+		return nil
+	}
+	ms := d.Milliseconds()
+	return &ms
+}
+
 func problems(h Health, broken error) []string {
 	list := []string{}
 	add := func(when bool, say string) {
@@ -80,6 +105,7 @@ func problems(h Health, broken error) []string {
 	}
 	add(broken != nil, "the outbox file is damaged; restart the agent")
 	add(!h.Connected, "not connected to the cloud; events wait on the disk")
+	add(h.Connected && time.Duration(h.Owed)*time.Millisecond >= silence, "the broker is there and the cloud behind it answers nothing")
 	add(h.Conflict != "", h.Conflict)
 	add(h.Parked > 0, "some events could not be delivered and are parked")
 	add(h.SetAside != "", "a damaged outbox was set aside; send it to an engineer")

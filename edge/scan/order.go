@@ -27,6 +27,8 @@ type order struct {
 	Currency  string          `json:"currency,omitempty"`
 	ExpiresIn int64           `json:"expires_in,omitempty"` // ms the hold still lives
 	Short     []wire.Shortage `json:"short,omitempty"`
+	Prices    []wire.Price    `json:"prices,omitempty"`    // price_changed: what the SKUs cost now
+	PricedAt  int64           `json:"priced_at,omitempty"` // … under this version of the planogram
 }
 
 func (a *api) getOrder(w http.ResponseWriter, r *http.Request) error {
@@ -97,6 +99,6 @@ func (a *api) orderOf(f outbox.Found) order {
 		o.Status = "accepted"
 	}
 	o.Code, o.Detail, o.State, o.Amount, o.Currency = out.Code, out.Detail, out.Status, out.Amount, out.Currency
-	o.ExpiresIn, o.Short = out.ExpiresIn, out.Short
+	o.ExpiresIn, o.Short, o.Prices, o.PricedAt = out.ExpiresIn, out.Short, out.Prices, out.PricedAt
 	return o
 }

@@ -9,16 +9,10 @@ import (
 
 // scanOrder is the body of POST /v1/scan-orders.
 type scanOrder struct {
-	ID    *string     `json:"id"` // optional: the firmware's own
-	User  string      `json:"user"`
-	Lines []wire.Line `json:"lines"`
-}
-
-// postedFact is the body of POST /v1/facts.
-type postedFact struct {
-	ID    *string     `json:"id"`
-	Kind  string      `json:"kind"`
-	Lines []wire.Line `json:"lines"`
+	ID       *string     `json:"id"` // optional: the firmware's own
+	User     string      `json:"user"`
+	Lines    []wire.Line `json:"lines"`
+	PricedAt *int64      `json:"priced_at"` // optional: version of the planogram whose prices were shown
 }
 
 // receipt answers a post: the event is on the disk.
@@ -41,23 +35,13 @@ func (a *api) postOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.keep(w, r, in.ID, outbox.Entry{Order: &wire.Order{User: in.User, Lines: lines}})
-}
-
-func (a *api) postFact(w http.ResponseWriter, r *http.Request) error {
-	var in postedFact
-	if err := readBody(w, r, &in); err != nil {
-		return err
+	o := &wire.Order{User: in.User, Lines: lines}
+	if in.PricedAt != nil {
+		if o.PricedAt = *in.PricedAt; o.PricedAt < 1 {
+			return &wire.FieldError{Path: "priced_at", Problem: "must be 1 or more, or left out"}
+		}
 	}
-	kind := wire.FactKind(in.Kind)
-	if kind != wire.FactRestock && kind != wire.FactSale {
-		return &wire.FieldError{Path: "kind", Problem: "must be restock or sale"}
-	}
-	lines, err := wire.Basket(in.Lines)
-	if err != nil {
-		return err
-	}
-	return a.keep(w, r, in.ID, outbox.Entry{Fact: &wire.Fact{Kind: kind, Lines: lines}})
+	return a.keep(w, r, in.ID, outbox.Entry{Order: o})
 }
 
 // keep appends e and answers 202 after the sync. Nothing before that line may

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"vendline/edge/allowance"
+	"vendline/edge/dispense"
 	"vendline/edge/outbox"
 	"vendline/shared/group"
 	"vendline/shared/wire"
@@ -14,6 +16,13 @@ import (
 // codeOutboxFull is the cabinet's own: it never crosses the wire, since it means
 // that nothing was sent.
 const codeOutboxFull wire.Code = "outbox_full"
+
+// Likewise: what is wrong with a question about a command.
+const (
+	codeCommandUnknown wire.Code = "command_unknown"
+	codeCommandState   wire.Code = "command_state"
+	codeResultConflict wire.Code = "result_conflict"
+)
 
 // problem is an RFC 9457 problem.
 type problem struct {
@@ -25,6 +34,8 @@ type problem struct {
 	Retryable bool      `json:"retryable"` // the same request may succeed later, unchanged
 	RequestID string    `json:"request_id"`
 	Field     string    `json:"field,omitempty"` // what is wrong: "lines[1].qty"
+
+	Left *[]allowance.Left `json:"left,omitempty"` // allowance_exceeded: what may still be sold
 }
 
 func (p *problem) Error() string { return string(p.Code) + ": " + p.Detail }
@@ -50,6 +61,16 @@ func problemOf(err error) *problem {
 		return problemf(http.StatusUnprocessableEntity, wire.CodeIdempotencyConflict, "this id or key was used for something else; the first stands")
 	case errors.Is(err, outbox.ErrFull):
 		return problemf(http.StatusInsufficientStorage, codeOutboxFull, "the cabinet can not keep more events until the cloud has taken some; nothing was sold")
+	case errors.Is(err, outbox.ErrUpto):
+		p = problemf(http.StatusBadRequest, wire.CodeInvalidRequest, "upto must be the seq of an event that was posted before")
+		p.Field = "upto"
+		return p
+	case errors.Is(err, dispense.ErrUnknown):
+		return problemf(http.StatusNotFound, codeCommandUnknown, "no such command here, or it is too old")
+	case errors.Is(err, dispense.ErrState):
+		return problemf(http.StatusConflict, codeCommandState, "the command was not handed out, so it has no result")
+	case errors.Is(err, dispense.ErrConflict):
+		return problemf(http.StatusConflict, codeResultConflict, "%s; only unknown may be replaced", err)
 	case errors.Is(err, outbox.ErrUnknown):
 		return problemf(http.StatusNotFound, wire.CodeOrderUnknown, "no such order here, or its answer is too old")
 	case errors.Is(err, group.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"vendline/edge/allowance"
+	"vendline/edge/dispense"
 	"vendline/edge/ident"
 	"vendline/edge/outbox"
+	planograms "vendline/edge/planogram"
 	"vendline/edge/uplink"
 	"vendline/shared/wire"
 )
@@ -33,6 +36,10 @@ type rig struct {
 	link  *quietLink
 	shelf *Shelf
 	mono  time.Duration
+
+	journal   *dispense.Journal
+	allowance *allowance.Allowance
+	planogram *planograms.Store
 }
 
 func start(t *testing.T, change func(*Config)) *rig {
@@ -43,7 +50,15 @@ func start(t *testing.T, change func(*Config)) *rig {
 	}
 	t.Cleanup(func() { _ = box.Close() })
 	r := &rig{box: box, link: new(quietLink), shelf: new(Shelf)}
+	if r.journal, err = dispense.Open(box, dispense.Options{Mono: func() time.Duration { return r.mono }}); err != nil {
+		t.Fatal(err)
+	}
+	if r.allowance, err = allowance.Open(box); err != nil {
+		t.Fatal(err)
+	}
+	r.planogram = planograms.New(box, "C001", time.Now)
 	cfg := Config{Cabinet: "C001", Version: "v1", Box: box, Link: r.link, Shelf: r.shelf, Mint: ident.New(nil, nil),
+		Commands: r.journal, Allowance: r.allowance, Planogram: r.planogram,
 		Now: time.Now, Mono: func() time.Duration { return r.mono }, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg)

@@ -48,10 +48,15 @@ type Config struct {
 	Box     Box
 	Link    Link
 	Shelf   *Shelf
-	Mint    *ident.Mint
-	Now     func() time.Time     // wall clock, written into events and used for nothing else
-	Mono    func() time.Duration // monotonic
-	Log     *slog.Logger
+	// The rules behind commands, offline sales and the planogram.
+	Commands  Commands
+	Allowance Allowance
+	Planogram Planogram
+
+	Mint *ident.Mint
+	Now  func() time.Time     // wall clock, written into events and used for nothing else
+	Mono func() time.Duration // monotonic
+	Log  *slog.Logger
 
 	MaxPosts int // posts at once; 0 means 256
 	MaxWaits int // long polls at once; 0 means 256
@@ -107,7 +112,12 @@ func newHandler(ctx context.Context, cfg Config) http.Handler {
 	}{
 		{"POST", "/v1/scan-orders", a.postOrder},
 		{"POST", "/v1/facts", a.postFact},
+		{"POST", "/v1/offline-sales", a.postOfflineSale},
 		{"GET", "/v1/orders/{id}", a.getOrder},
+		{"GET", "/v1/commands", a.getCommands},
+		{"GET", "/v1/commands/{id}", a.getCommand},
+		{"POST", "/v1/commands/{id}/result", a.postResult},
+		{"GET", "/v1/planogram", a.getPlanogram},
 		{"GET", "/v1/stock", a.getStock},
 		{"GET", "/v1/health", a.getHealth},
 	} {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"vendline/edge/allowance"
 	"vendline/shared/wire"
 )
 
@@ -31,6 +32,8 @@ type stock struct {
 	Status string           `json:"status"`           // known or unknown
 	Age    *int64           `json:"age_ms,omitempty"` // since the cloud said so, on the monotonic clock
 	Stock  []wire.StockLine `json:"stock"`
+
+	Allowance *[]allowance.Left `json:"allowance,omitempty"` // what may be sold offline; missing while nothing was granted
 }
 
 func (s *Shelf) read(now time.Duration) stock {
@@ -44,6 +47,10 @@ func (s *Shelf) read(now time.Duration) stock {
 }
 
 func (a *api) getStock(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, a.Shelf.read(a.Mono()))
+	s := a.Shelf.read(a.Mono())
+	if left, known := a.Allowance.Left(); known {
+		s.Allowance = &left
+	}
+	writeJSON(w, http.StatusOK, s)
 	return nil
 }
