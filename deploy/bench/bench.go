@@ -21,6 +21,7 @@ type Config struct {
 	Dir      string // data of the servers
 	Binaries launch.Binaries
 	NoEdge   bool          // leave the agent out
+	NoLife   bool          // leave the ends of orders out: expiry
 	Each     time.Duration // length of a measurement
 	Rates    []float64     // open loop, orders a second offered
 	Modes    []string      // sync, async
@@ -55,11 +56,17 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	for _, cabinets := range cfg.Fleets {
 		for _, mode := range cfg.Modes {
 			b := &scenario{cfg: cfg, stack: s, desc: d, out: Scenario{Mode: mode, Cabinets: cabinets}}
-			fmt.Fprintf(cfg.Out, "\n%s\n", b.out.name())
+			fmt.Fprintf(cfg.Out, "\n%s\n", b.out.title())
 			if err := b.run(ctx); err != nil {
-				return r, fmt.Errorf("bench: %s: %w", b.out.name(), err)
+				return r, fmt.Errorf("bench: %s: %w", b.out.title(), err)
 			}
 			r.Scenarios = append(r.Scenarios, b.out)
+		}
+	}
+	if !cfg.NoLife {
+		fmt.Fprintf(cfg.Out, "\n%d holds end in the same second\n", expiryHolds)
+		if r.Expiry, err = expiry(ctx, cfg, s, d); err != nil {
+			return r, fmt.Errorf("bench: expiry: %w", err)
 		}
 	}
 	if !cfg.NoEdge {
@@ -80,6 +87,7 @@ type scenario struct {
 	dsn   string
 	addr  string
 	cloud *stack.Server
+	name  string // of its database and process, if it needs one of its own
 	out   Scenario
 }
 
@@ -171,7 +179,7 @@ func (b *scenario) prepare(ctx context.Context) error {
 		return err
 	}
 	defer admin.Close()
-	conf.DBName = fmt.Sprintf("vendline_bench_%s_%d", b.out.Mode, b.out.Cabinets)
+	conf.DBName = fmt.Sprintf("vendline_bench_%s%s_%d", b.name, b.out.Mode, b.out.Cabinets)
 	if _, err := admin.ExecContext(ctx, "CREATE DATABASE "+conf.DBName); err != nil {
 		return err
 	}
@@ -202,7 +210,7 @@ func (b *scenario) prepare(ctx context.Context) error {
 }
 
 func (b *scenario) start(ctx context.Context) (err error) {
-	name := fmt.Sprintf("vend-cloud-%s-%d", b.out.Mode, b.out.Cabinets)
+	name := fmt.Sprintf("vend-cloud-%s%s-%d", b.name, b.out.Mode, b.out.Cabinets)
 	b.cloud, err = launch.Cloud(ctx, b.stack, b.cfg.Binaries, launch.CloudOptions{
 		Name: name, DSN: b.dsn, Extra: []string{"--mode", b.out.Mode, "--namespace", name, "--hold", "24h"},
 	})

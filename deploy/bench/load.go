@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -65,10 +66,12 @@ type shooter struct {
 }
 
 func newShooter(t target, conns int) *shooter {
-	return &shooter{t: t, client: &fasthttp.HostClient{
+	s := &shooter{t: t, client: &fasthttp.HostClient{
 		Addr: t.addr, MaxConns: conns, ReadTimeout: 20 * time.Second, WriteTimeout: 20 * time.Second, MaxIdleConnDuration: time.Minute,
 		Dial: func(a string) (net.Conn, error) { return net.DialTimeout("tcp", a, 5*time.Second) },
 	}}
+	s.n.Store(rand.Int64N(1 << 40)) // shoppers that no other run of this process had
+	return s
 }
 
 // shoot sends one order under a new key; ok means 201.

@@ -18,6 +18,7 @@ type Report struct {
 	At        time.Time    `json:"at"`
 	Machine   Machine      `json:"machine"`
 	Scenarios []Scenario   `json:"scenarios"`
+	Expiry    *Expiry      `json:"expiry,omitempty"`
 	Edge      *edge.Result `json:"edge,omitempty"`
 }
 
@@ -63,7 +64,7 @@ func (r Report) Print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "closed loop, 128 connections\torders/s\tp50 ms\tp95 ms\tp99 ms\terrors\tcommits/order\tstock stmts/order\tlock waits\tdeadlocks\tlag peak ms\tdrained ms")
 	for _, s := range r.Scenarios {
-		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%d\t%.3f\t%.3f\t%d\t%d\t%d\t%d\n", s.name(), s.Closed.AcceptedPerSecond, s.Closed.P50ms, s.Closed.P95ms, s.Closed.P99ms,
+		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%d\t%.3f\t%.3f\t%d\t%d\t%d\t%d\n", s.title(), s.Closed.AcceptedPerSecond, s.Closed.P50ms, s.Closed.P95ms, s.Closed.P99ms,
 			s.Closed.Errors, s.Server.OrderCommitsPerOrder, s.Server.StockStatementsPerOrder, s.Server.LockWaits, s.Server.Deadlocks, s.Server.LagPeakMS, s.Server.DrainedMS)
 	}
 	t.Flush()
@@ -72,27 +73,32 @@ func (r Report) Print(w io.Writer) {
 	fmt.Fprintln(t, "open loop\toffered/s\taccepted/s\tp50 ms\tp95 ms\tp99 ms\terrors")
 	for _, s := range r.Scenarios {
 		for _, o := range s.Open {
-			fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%d\n", s.name(), o.OfferedPerSecond, o.AcceptedPerSecond, o.P50ms, o.P95ms, o.P99ms, o.Errors)
+			fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.1f\t%.1f\t%.1f\t%d\n", s.title(), o.OfferedPerSecond, o.AcceptedPerSecond, o.P50ms, o.P95ms, o.P99ms, o.Errors)
 		}
 	}
 	t.Flush()
 	fmt.Fprintln(w)
 	fmt.Fprintln(t, "CPU seconds per 1,000 orders\t"+strings.Join(processes, "\t"))
 	for _, s := range r.Scenarios {
-		fmt.Fprintf(t, "%s", s.name())
+		fmt.Fprintf(t, "%s", s.title())
 		for _, p := range processes {
 			fmt.Fprintf(t, "\t%.3f", s.Server.CPUSeconds[p]/float64(max(1, s.Closed.Accepted))*1000)
 		}
 		fmt.Fprintln(t)
 	}
 	t.Flush()
+	if e := r.Expiry; e != nil {
+		fmt.Fprintf(w, "\n%d holds end in the same second, with %.0f orders/s going on: rolled back after %.1f s, stock back after %.1f s;\n"+
+			"ordering p99 %.1f ms meanwhile, %.1f ms before (%.1f×), errors %d\n", e.Holds, e.Rate, float64(e.RolledMS)/1000, float64(e.BackMS)/1000,
+			e.BusyP99, e.QuietP99, e.BusyP99/max(e.QuietP99, 0.1), e.BusyErrors)
+	}
 	if r.Edge != nil {
 		fmt.Fprintln(w)
 		printEdge(w, *r.Edge)
 	}
 }
 
-func (s Scenario) name() string {
+func (s Scenario) title() string {
 	if s.Cabinets == 1 {
 		return s.Mode + ", one hot cabinet"
 	}
@@ -107,7 +113,7 @@ func (r Report) printRatios(w io.Writer) {
 	for _, s := range r.Scenarios {
 		base, ok := by[fmt.Sprint("sync", s.Cabinets)]
 		if s.Mode == "async" && ok && base.Closed.AcceptedPerSecond > 0 {
-			fmt.Fprintf(w, "%s: %.1f× sync\n", s.name(), s.Closed.AcceptedPerSecond/base.Closed.AcceptedPerSecond)
+			fmt.Fprintf(w, "%s: %.1f× sync\n", s.title(), s.Closed.AcceptedPerSecond/base.Closed.AcceptedPerSecond)
 		}
 	}
 }

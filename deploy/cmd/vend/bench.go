@@ -17,6 +17,7 @@ type benchCmd struct {
 	Modes  []string      `help:"Which modes." default:"sync,async"`
 	Fleets []int         `help:"How many cabinets the load is spread over." default:"1,100"`
 	NoEdge bool          `help:"Leave the agent's measurements out."`
+	NoLife bool          `help:"Leave out what happens at the end of many orders."`
 	JSON   string        `help:"Also write the report here." type:"path" placeholder:"FILE" default:"var/bench.json"`
 }
 
@@ -31,7 +32,7 @@ func (c benchCmd) Run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	r, err := bench.Run(ctx, bench.Config{
-		Dir: dir, Binaries: bin, NoEdge: c.NoEdge, Each: c.Each, Rates: c.Rates, Modes: c.Modes, Fleets: c.Fleets, Out: os.Stderr,
+		Dir: dir, Binaries: bin, NoEdge: c.NoEdge, NoLife: c.NoLife, Each: c.Each, Rates: c.Rates, Modes: c.Modes, Fleets: c.Fleets, Out: os.Stderr,
 	})
 	if err != nil {
 		return fmt.Errorf("%w (logs: %s/log)", err, dir)
