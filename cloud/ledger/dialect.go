@@ -23,6 +23,7 @@ type Dialect struct {
 	skipLocked string // suffix: lock what nobody else has locked
 	insertNew  string // prefix: insert, leaving rows that exist alone
 	upsertLog  string // suffix of the deduct log's insert
+	upsertSeen string // suffix of the insert of an order's session
 	commit     sql.IsolationLevel
 	snapshot   sql.IsolationLevel
 }
@@ -35,9 +36,10 @@ func MySQL() Dialect {
 	return Dialect{
 		name: "mysql", driver: "mysql",
 		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE", shareFree: " FOR SHARE SKIP LOCKED", skipLocked: " FOR UPDATE SKIP LOCKED",
-		insertNew: "INSERT IGNORE INTO ",
-		upsertLog: " ON DUPLICATE KEY UPDATE status = VALUES(status), version = VALUES(version), changed_at = VALUES(changed_at)",
-		snapshot:  sql.LevelRepeatableRead,
+		insertNew:  "INSERT IGNORE INTO ",
+		upsertLog:  " ON DUPLICATE KEY UPDATE status = VALUES(status), version = VALUES(version), changed_at = VALUES(changed_at)",
+		upsertSeen: " ON DUPLICATE KEY UPDATE seen_at = VALUES(seen_at)",
+		snapshot:   sql.LevelRepeatableRead,
 	}
 }
 
@@ -46,8 +48,9 @@ func MySQL() Dialect {
 func SQLite() Dialect {
 	return Dialect{
 		name: "sqlite", driver: "sqlite",
-		insertNew: "INSERT OR IGNORE INTO ",
-		upsertLog: " ON CONFLICT (order_sn, sku_id) DO UPDATE SET status = excluded.status, version = excluded.version, changed_at = excluded.changed_at",
+		insertNew:  "INSERT OR IGNORE INTO ",
+		upsertLog:  " ON CONFLICT (order_sn, sku_id) DO UPDATE SET status = excluded.status, version = excluded.version, changed_at = excluded.changed_at",
+		upsertSeen: " ON CONFLICT (order_sn) DO UPDATE SET seen_at = excluded.seen_at",
 	}
 }
 

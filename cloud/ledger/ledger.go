@@ -52,6 +52,7 @@ type Ledger struct {
 	facts   *group.Group[factItem]
 	stockID stockIDs
 
+	sessions sessions
 	counters Counters
 
 	fleet   string      // synchronous mode: the fleet token this process drew
@@ -87,7 +88,7 @@ func Open(ctx context.Context, d Dialect, dsn string, opt Options) (*Ledger, err
 	if opt.Changed == nil {
 		opt.Changed = func([]order.Order) {}
 	}
-	l := &Ledger{dialect: d, opt: opt, stockID: stockIDs{ids: map[stockKey]int64{}}}
+	l := &Ledger{dialect: d, opt: opt, stockID: stockIDs{ids: map[stockKey]int64{}}, sessions: sessions{last: map[string]int64{}}}
 	var err error
 	if l.db, l.read, err = d.open(dsn, opt.Log); err != nil {
 		return nil, fmt.Errorf("ledger: open: %w", err)
@@ -108,6 +109,7 @@ func Open(ctx context.Context, d Dialect, dsn string, opt Options) (*Ledger, err
 	l.placing = group.New(group.Options{Max: opt.Group, Workers: opt.Workers}, l.placeGroup)
 	l.moving = group.New(group.Options{Max: opt.Group, Workers: opt.Workers}, l.moveGroup)
 	l.facts = group.New(group.Options{Max: opt.Group, Workers: 1}, l.factGroup)
+	l.sessions.group = group.New(group.Options{Max: opt.Group, Workers: 1}, l.seeGroup)
 	return l, nil
 }
 
@@ -139,6 +141,7 @@ func (l *Ledger) Close() {
 	l.placing.Close()
 	l.moving.Close()
 	l.facts.Close()
+	l.sessions.group.Close()
 	l.closeDB()
 }
 

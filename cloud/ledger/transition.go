@@ -71,6 +71,10 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 	if err != nil {
 		return nil, err
 	}
+	purses, err := l.purses(ctx, tx, cs, current)
+	if err != nil {
+		return nil, err
+	}
 	b := l.newRows(now)
 	var direct []order.Order
 	for i, c := range cs {
@@ -82,12 +86,20 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 			errs[i] = order.ErrUnknown
 			continue
 		}
-		next, err := l.step(o, c, now)
+		moves, err := l.admit(ctx, tx, b, o, c, purses[c.ID])
+		if err == nil && !moves {
+			c.After = o
+			continue
+		}
+		next := o
+		if err == nil {
+			next, err = l.step(o, c, now)
+		}
 		if err == nil && c.Event == order.RetryDeduct && !l.opt.Direct {
 			err = countRetry(ctx, tx, c.Run, next, gens[o.Cabinet])
 		}
 		var refused *order.StateError
-		if errors.As(err, &refused) || errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrDoubled) {
+		if errors.As(err, &refused) || errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrDoubled) || errors.Is(err, order.ErrUnknown) {
 			errs[i] = err
 			continue
 		}
@@ -98,6 +110,9 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 			return nil, err
 		}
 		if err := l.note(ctx, tx, o.ID, now, transition(o, next, c.Event, c.Cause)); err != nil {
+			return nil, err
+		}
+		if err := l.pays(ctx, tx, c, purses[o.ID], now); err != nil {
 			return nil, err
 		}
 		current[c.ID], c.After = next, next
@@ -189,7 +204,7 @@ func (l *Ledger) lockOrders(ctx context.Context, tx *sql.Tx, cs []*order.Change)
 func (l *Ledger) announceMoved(cs []*order.Change, errs []error) {
 	done := make([]order.Order, 0, len(cs))
 	for i, c := range cs {
-		if errs[i] == nil {
+		if errs[i] == nil && (c.Capture == nil || c.Captured == order.CapturedPays) {
 			done = append(done, c.After)
 		}
 	}
