@@ -182,7 +182,14 @@ func (j *Journal) report(tx *outbox.Tx, id string, r *record) error {
 	if err := e.Fact.Check(); err != nil {
 		return err
 	}
-	if _, err := tx.Append(e, outbox.ShareOwn); err != nil {
+	_, err := tx.Append(e, outbox.ShareOwn)
+	if errors.Is(err, outbox.ErrTooLarge) { // details are for people: better none than no report
+		for i := range e.Fact.Dispense.Lines {
+			e.Fact.Dispense.Lines[i].Detail = ""
+		}
+		_, err = tx.Append(e, outbox.ShareOwn)
+	}
+	if err != nil {
 		return err
 	}
 	r.Facts++

@@ -96,3 +96,6 @@ func (o *Outbox) Size() int64 {
 	}
 	return info.Size()
 }
+
+// Reserved is the bytes set apart for reports to come.
+func (o *Outbox) Reserved() int64 { return o.reserved.Load() }

@@ -27,6 +27,10 @@ type Options struct {
 	// fact any verdict means an ack. Nil accepts everything. Concurrent.
 	Decide func(channel wire.Channel, e wire.Event) *wire.Verdict
 
+	// Offer answers an ask: everything that waits for the cabinet, or ok false for
+	// silence. Nil offers what Dispense was told and what has not come to an end.
+	Offer func(wire.Ask) (list []wire.Vend, ok bool)
+
 	// Forget keeps counts only, for runs of millions of events.
 	Forget bool
 }
@@ -40,6 +44,8 @@ type Cloud struct {
 	events []wire.Event
 	states []wire.State
 	beats  []wire.Beat
+	asks   []wire.Ask
+	vends  []waiting
 	bad    []error
 	total  int64
 	change chan struct{} // closed and replaced at every change
@@ -83,7 +89,7 @@ func Start(ctx context.Context, opt Options) (*Cloud, error) {
 
 func (c *Cloud) subscribe(m mqtt.Client) error {
 	filters := make(map[string]byte)
-	for _, ch := range []wire.Channel{wire.ChannelOrder, wire.ChannelFact, wire.ChannelState, wire.ChannelBeat} {
+	for _, ch := range []wire.Channel{wire.ChannelOrder, wire.ChannelFact, wire.ChannelState, wire.ChannelBeat, wire.ChannelAsk} {
 		filters["vend/v1/"+c.opt.Cabinet+"/"+string(ch)] = 1
 	}
 	token := m.SubscribeMultiple(filters, c.receive)
@@ -111,10 +117,16 @@ func (c *Cloud) receive(_ mqtt.Client, m mqtt.Message) {
 		var b wire.Beat
 		err := wire.Decode(m.Payload(), wire.MaxMessage, &b)
 		c.note(func() { c.beats = append(c.beats, b); c.fault(err) })
+	case wire.ChannelAsk:
+		var q wire.Ask
+		err := wire.Decode(m.Payload(), wire.MaxMessage, &q)
+		c.note(func() { c.asks = append(c.asks, q); c.fault(err) })
+		c.offer(cabinet, q)
 	default:
 		e, err := wire.DecodeEvent(m.Payload(), cabinet, channel)
 		c.note(func() {
 			c.total++
+			c.ended(e)
 			if !c.opt.Forget {
 				c.events = append(c.events, e)
 			}
@@ -165,8 +177,19 @@ type Seen struct {
 	Events []wire.Event // as they came, repeats included
 	States []wire.State
 	Beats  []wire.Beat
+	Asks   []wire.Ask
 	Bad    []error // messages that could not be read
 	Total  int64   // events, repeats included
+}
+
+// Dispensed returns the reports on a command, as they came, repeats included.
+func (s Seen) Dispensed(command string) (reports []wire.Dispense) {
+	for _, e := range s.Events {
+		if e.Fact != nil && e.Fact.Dispense != nil && e.Fact.Dispense.Command == command {
+			reports = append(reports, *e.Fact.Dispense)
+		}
+	}
+	return reports
 }
 
 // IDs counts how often each event id came.
@@ -187,7 +210,7 @@ func (c *Cloud) Seen() Seen {
 
 func (c *Cloud) seen() Seen {
 	return Seen{append([]wire.Event(nil), c.events...), append([]wire.State(nil), c.states...),
-		append([]wire.Beat(nil), c.beats...), append([]error(nil), c.bad...), c.total}
+		append([]wire.Beat(nil), c.beats...), append([]wire.Ask(nil), c.asks...), append([]error(nil), c.bad...), c.total}
 }
 
 // Until waits for what has come to satisfy ok.
