@@ -3,6 +3,7 @@ package uplink_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,8 @@ func suite(t *testing.T, up func(t *testing.T, cabinets ...string) server) {
 		{"a cabinet that starts without a network delivers later", noNetwork},
 		{"two agents with one identity are noticed and lose nothing", twoAgents},
 		{"a stock command reaches the shelf", stockCommand},
+		{"a count is alone under way, past rows put off and rows parked", countsAreBarriers},
+		{"a cloud that answers nothing is noticed behind its broker", silentCloud},
 	} {
 		t.Run(c.promise, func(t *testing.T) {
 			cabinet := "T" + strings.ToUpper(fmt.Sprintf("%x", time.Now().UnixNano()))
@@ -359,4 +362,72 @@ func stockCommand(t *testing.T, s server, cabinet string) {
 	case <-ctx.Done():
 		t.Fatal("no command came")
 	}
+}
+
+// countsAreBarriers mixes counts into a stream of which the cloud puts some off,
+// refuses some for good and answers some late, over a network that is cut.
+func countsAreBarriers(t *testing.T, s server, cabinet string) {
+	ctx := deadline(t)
+	const rows = 120
+	isCount := func(n int) bool { return n%9 == 0 }
+	var mu sync.Mutex
+	rng := rand.New(rand.NewPCG(1, 2))
+	answered, tries := make(map[int64]bool), make(map[int64]int)
+	s.cloud(t, cabinet, func(_ wire.Channel, e wire.Event) *wire.Verdict {
+		mu.Lock()
+		defer mu.Unlock()
+		if !answered[e.Seq] {
+			for n := int64(1); n <= rows; n++ {
+				if n < e.Seq && !answered[n] && (isCount(int(e.Seq)) || isCount(int(n))) || n > e.Seq && answered[n] && isCount(int(e.Seq)) {
+					t.Errorf("row %d came, and row %d is answered: %v", e.Seq, n, answered[n])
+				}
+			}
+		}
+		if tries[e.Seq]++; tries[e.Seq] < 3 && rng.IntN(3) == 0 {
+			if e.Order != nil && rng.IntN(2) == 0 {
+				return &wire.Verdict{Code: wire.CodeFenced}
+			}
+			return nil
+		}
+		answered[e.Seq] = true
+		if e.Order != nil && e.Seq%7 == 0 {
+			return &wire.Verdict{Code: wire.CodeInvalidRequest, Detail: "parked here"}
+		}
+		return &wire.Verdict{Code: wire.Accepted}
+	})
+	net := cutter(t, s.url)
+	box := openBox(t, cabinet, t.TempDir())
+	for n := 1; n <= rows; n++ {
+		if !isCount(n) {
+			order(t, box, n)
+			continue
+		}
+		f := &wire.Fact{Kind: wire.FactStocktake, Counts: []wire.Count{{SKU: "cola", Units: n}}}
+		if _, err := box.Append(ctx, outbox.Entry{ID: id(n), Fact: f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, box, s, cabinet, uplink.Config{Window: 7, Broker: net.url(), Timing: uplink.Timing{Resend: 30 * time.Millisecond, ResendMax: 100 * time.Millisecond}})
+	for left := int64(rows - 30); left > 0; left -= 30 {
+		eventually(ctx, t, "rows leave", func() bool { return box.Depth() <= left })
+		net.cut()
+	}
+	drained(ctx, t, box)
+}
+
+func silentCloud(t *testing.T, s server, cabinet string) {
+	ctx := deadline(t)
+	box := openBox(t, cabinet, t.TempDir())
+	u := run(t, box, s, cabinet, uplink.Config{})
+	eventually(ctx, t, "connected", func() bool { return u.Status().Connected })
+	if owed := u.Status().Owed; owed != 0 {
+		t.Fatalf("nothing was asked, and %v are owed", owed)
+	}
+	if !u.Ask(wire.Ask{V: 1, Cabinet: cabinet, ID: id(1)}) {
+		t.Fatal("no connection")
+	}
+	eventually(ctx, t, "an answer is owed", func() bool { return u.Status().Owed > 50*time.Millisecond })
+	cloud := s.cloud(t, cabinet, nil)
+	cloud.Wake(cabinet)
+	eventually(ctx, t, "the cloud spoke", func() bool { return u.Status().Owed == 0 })
 }
