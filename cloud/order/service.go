@@ -15,7 +15,9 @@ import (
 type Service struct {
 	Ledger    Ledger
 	Catalogue Catalogue
-	Placer    Placer // NewFast or NewSync
+	Placer    Placer   // *Fast or *Sync
+	Charges   Charges  // nil: nobody pays at a provider
+	Sessions  Sessions // nil: nobody notes who waits
 	Watcher   *Watcher
 	Clock     func() time.Time
 	Hold      time.Duration // how long an unpaid order keeps its stock
@@ -151,18 +153,9 @@ func (s *Service) History(ctx context.Context, id string) ([]Entry, error) {
 }
 
 // Watch returns a channel that is closed when this process changes the order.
-func (s *Service) Watch(id string) (changed <-chan struct{}, stop func()) { return s.Watcher.wait(id) }
-
-// Cancel ends an unpaid hold at the shopper's wish. Cancelling what is already
-// rolled back is no error; a paid order is a *StateError.
-func (s *Service) Cancel(ctx context.Context, id string) (Order, error) {
-	return s.move(ctx, Change{ID: id, Event: Timeout, Cause: "cancelled by shopper"}, RolledBack)
-}
-
-// Replace ends an unpaid hold that its shopper's next order has taken the place
-// of; see Cancel.
-func (s *Service) Replace(ctx context.Context, id string) (Order, error) {
-	return s.move(ctx, Change{ID: id, Event: Timeout, Cause: "replaced by the shopper's next order"}, RolledBack)
+func (s *Service) Watch(id string) (changed <-chan struct{}, stop func()) {
+	s.seen(context.Background(), id)
+	return s.Watcher.wait(id)
 }
 
 // Pay moves a hold to CONSUMED. The caller has checked the payment's signature,
@@ -182,30 +175,4 @@ func (s *Service) move(ctx context.Context, c Change, done Status) (Order, error
 		return Order{}, err // c may still be on its way: others share the trip
 	}
 	return c.After, nil
-}
-
-// Expire ends the holds among ids whose time is over, and says how many. Time is
-// the ledger's expires_at, never the hint that brought the ids here.
-func (s *Service) Expire(ctx context.Context, ids []string) (int, error) {
-	results := make(chan error, len(ids))
-	for _, id := range ids {
-		go func() {
-			results <- s.Ledger.Transition(ctx, &Change{ID: id, Event: Timeout, Cause: "timeout", NotBefore: s.Clock()})
-		}()
-	}
-	n := 0
-	var failed error
-	for range ids {
-		err := <-results
-		var refused *StateError
-		switch {
-		case err == nil:
-			n++
-		case errors.As(err, &refused), errors.Is(err, ErrUnknown):
-			// Paid, cancelled, or not due yet: nothing to do.
-		default:
-			failed = err
-		}
-	}
-	return n, failed
 }

@@ -89,6 +89,9 @@ func (s *Service) Wait(ctx context.Context, id string, d time.Duration) (Order, 
 	for {
 		changed, stop := s.Watcher.wait(id)
 		o, err := s.Ledger.Find(ctx, id)
+		if err == nil {
+			s.seen(ctx, id)
+		}
 		if err == nil && o.Status.Final() || err != nil && !errors.Is(err, ErrUnknown) {
 			stop()
 			return o, err

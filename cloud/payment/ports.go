@@ -41,6 +41,8 @@ type Payments interface {
 	OpenPayment(ctx context.Context, orderID, provider string) (Payment, order.Order, error)
 	Payment(ctx context.Context, id string) (Payment, error)
 	PaymentOf(ctx context.Context, provider, tradeNo string) (Payment, error)
+	// Account is all that is known of an order's money.
+	Account(ctx context.Context, orderID string) (Account, error)
 	// OpenPayments returns the payments of orders that may still be paid.
 	OpenPayments(ctx context.Context, orders ...string) ([]Payment, error)
 	// ClosePayment writes down that the provider takes no money for it any more.
