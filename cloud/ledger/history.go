@@ -9,15 +9,20 @@ import (
 	"vendline/cloud/order"
 )
 
+const (
+	insertEvent = "INSERT INTO trade_order_event (order_sn, event_id, at, body)"
+	eventCols   = 4
+)
+
 // note adds entries to an order's history, in the transaction that makes them
 // true. An order's placement needs none: its own row tells it (see History).
 func (l *Ledger) note(ctx context.Context, tx *sql.Tx, id string, now int64, es ...order.Entry) error {
-	args := make([]any, 0, len(es)*4)
+	args := make([]any, 0, len(es)*eventCols)
 	for _, e := range es {
 		e.At = ms(now)
 		args = append(args, id, l.opt.ID(), now, encode(e))
 	}
-	if err := insertRows(ctx, tx, "INSERT INTO trade_order_event (order_sn, event_id, at, body)", 4, args, ""); err != nil {
+	if err := insertRows(ctx, tx, insertEvent, eventCols, args, ""); err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
 	return nil

@@ -73,26 +73,24 @@ func (l *Ledger) settleTx(ctx context.Context, tx *sql.Tx, b *rowSet, cabinet, s
 		return nil, nil
 	}
 	out := &statement.Shortage{Cabinet: cabinet, SKU: sku}
+	w := &moves{l: l, now: b.now}
 	for _, o := range holds {
 		if short <= 0 {
 			break
 		}
 		next, err := l.step(o.Order, &order.Change{Event: order.Timeout}, b.now)
 		if err == nil {
-			err = setState(ctx, tx, o.Order, next, "stock short", b.now)
+			err = w.add(ctx, tx, o.Order, next, order.Timeout, "stock short")
 		}
 		if err != nil {
-			return nil, err
-		}
-		if err := l.note(ctx, tx, next.ID, b.now, transition(o.Order, next, order.Timeout, "stock short")); err != nil {
 			return nil, err
 		}
 		l.tell(b, next)
 		out.Losers = append(out.Losers, next)
 		short -= units(o.Order, sku)
 	}
-	if short <= 0 {
-		return out, nil
+	if err := w.flush(ctx, tx); err != nil || short <= 0 {
+		return out, err
 	}
 	out.Drift = short
 	f := Fact{ID: l.opt.ID(), Cabinet: cabinet, State: statement.Drift, Cause: "shortage nobody could lose", Lines: []wire.Line{{SKU: sku, Qty: int(short)}}}

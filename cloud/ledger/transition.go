@@ -76,6 +76,7 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 		return nil, err
 	}
 	b := l.newRows(now)
+	w := &moves{l: l, now: now}
 	var direct []order.Order
 	for i, c := range cs {
 		if errs[i] != nil {
@@ -104,12 +105,9 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 			continue
 		}
 		if err == nil {
-			err = setState(ctx, tx, o, next, c.Cause, now)
+			err = w.add(ctx, tx, o, next, c.Event, c.Cause)
 		}
 		if err != nil {
-			return nil, err
-		}
-		if err := l.note(ctx, tx, o.ID, now, transition(o, next, c.Event, c.Cause)); err != nil {
 			return nil, err
 		}
 		if err := l.pays(ctx, tx, c, purses[o.ID], now); err != nil {
@@ -126,6 +124,9 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 			continue
 		}
 		l.tell(b, next)
+	}
+	if err := w.flush(ctx, tx); err != nil {
+		return nil, err
 	}
 	if err := l.applyDirect(ctx, tx, direct); err != nil {
 		return nil, err
@@ -150,23 +151,6 @@ func (l *Ledger) step(o order.Order, c *order.Change, now int64) (order.Order, e
 		o.HoldUntil = ms(now).Add(l.opt.Hold)
 	}
 	return o, nil
-}
-
-// setState is the compare-and-set of one order on (state, version).
-func setState(ctx context.Context, tx *sql.Tx, was, next order.Order, cause string, now int64) error {
-	var hold any
-	if !next.HoldUntil.IsZero() {
-		hold = next.HoldUntil.UnixMilli()
-	}
-	res, err := tx.ExecContext(ctx, `UPDATE trade_order SET status = ?, version = ?, cause = ?, changed_at = ?, hold_until = ?
-		WHERE order_sn = ? AND status = ? AND version = ?`, string(next.Status), next.Version, cause, now, hold, was.ID, string(was.Status), was.Version)
-	if err != nil {
-		return fmt.Errorf("update order: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return fmt.Errorf("update order %s: %d rows changed under its lock (%v)", was.ID, n, err)
-	}
-	return nil
 }
 
 // tell adds what stock and Redis have to hear of an order's new state. A hold
