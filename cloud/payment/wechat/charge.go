@@ -89,10 +89,11 @@ func (t transaction) charged() (payment.Charged, error) {
 		got.State = payment.Closed
 	case "SUCCESS", "REFUND":
 		got.State, got.Ref = payment.Paid, t.Ref
-		var err error
-		if got.PaidAt, err = time.Parse(time.RFC3339, t.SuccessAt); err != nil {
+		at, err := time.Parse(time.RFC3339, t.SuccessAt)
+		if err != nil {
 			return got, fmt.Errorf("wechat: success_time %.40q of a paid charge", t.SuccessAt)
 		}
+		got.PaidAt = at.UTC()
 		if got.Amount, err = money.Of(t.Amount.Total, t.Amount.Currency); err != nil || t.Amount.Total <= 0 || t.Ref == "" {
 			return got, fmt.Errorf("wechat: a paid charge without amount or number: %+v", t)
 		}
