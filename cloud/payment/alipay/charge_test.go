@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"vendline/cloud/payment"
 	"vendline/cloud/payment/alipay"
 	"vendline/shared/money"
@@ -80,16 +78,13 @@ func TestACreateSaysAllThatAlipayNeeds(t *testing.T) {
 
 func TestAmountsAreSentExactly(t *testing.T) {
 	p, f := open(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	for _, fen := range []int64{1, 9, 10, 99, 100, 101, 350, 1_005, 100_000_000_00, 9_007_199_254_740_993} {
 		c := charge(f)
-		c.Amount = cny(rapid.Int64Range(1, 100_000_000_00).Draw(rt, "fen"))
-		if _, err := p.Create(t.Context(), c); err != nil {
-			rt.Fatal(err)
+		c.Amount = cny(fen)
+		if _, err := p.Create(t.Context(), c); err != nil || f.codes[tradeNo].fen != fen {
+			t.Errorf("%v arrives as %d, %v", c.Amount, f.codes[tradeNo].fen, err)
 		}
-		if got := f.codes[tradeNo].fen; got != c.Amount.Minor {
-			rt.Fatalf("%v arrives as %d", c.Amount, got)
-		}
-	})
+	}
 }
 
 func TestWhatCanNotBeChargedIsRefusedBeforeItIsSent(t *testing.T) {
