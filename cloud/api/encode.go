@@ -18,7 +18,8 @@ const jsonTime = "2006-01-02T15:04:05.000Z"
 // has to have the bytes of the first answer.
 type answer struct {
 	order.Order
-	current bool // as it stands, with its version; else as it was first answered
+	current  bool   // as it stands, with its version; else as it was first answered
+	standing string // of its money, when some has come: paid, refunding, refunded
 }
 
 func (a answer) append(b []byte) []byte {
@@ -73,8 +74,11 @@ func (a answer) money(b []byte) []byte {
 	return appendString(b, a.Currency)
 }
 
-// payment says what an order's state means for its payment.
+// payment says where an order's money is; if none has come, what its state means for it.
 func (a answer) payment() string {
+	if a.standing != "" {
+		return a.standing
+	}
 	switch a.Status {
 	case order.Consumed:
 		return "paid"

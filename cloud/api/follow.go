@@ -19,11 +19,7 @@ const maxWait = 60 * time.Second
 // as soon as it is paid or released.
 func (s *Server) follow(c *gin.Context) {
 	o, err := s.find(c.Writer, c.Request, c.Param("id"))
-	if err != nil {
-		s.Refuse(c.Writer, c.Request, err)
-		return
-	}
-	s.writeOrder(c.Writer, http.StatusOK, answer{Order: o, current: true})
+	s.writeCurrent(c, o, err)
 }
 
 func (s *Server) find(w http.ResponseWriter, r *http.Request, id string) (order.Order, error) {
@@ -93,9 +89,18 @@ func (s *Server) cancel(c *gin.Context) {
 	ctx, stop := s.unhurried(c.Request)
 	defer stop()
 	o, err := s.opt.Orders.Cancel(ctx, id)
+	s.writeCurrent(c, o, err)
+}
+
+// writeCurrent answers with an order as it stands, or with why not.
+func (s *Server) writeCurrent(c *gin.Context, o order.Order, err error) {
+	a := answer{Order: o}
+	if err == nil {
+		a, err = s.asItStands(c.Request.Context(), o)
+	}
 	if err != nil {
 		s.Refuse(c.Writer, c.Request, err)
 		return
 	}
-	s.writeOrder(c.Writer, http.StatusOK, answer{Order: o, current: true})
+	s.writeOrder(c.Writer, http.StatusOK, a)
 }

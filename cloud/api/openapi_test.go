@@ -19,6 +19,8 @@ import (
 	"vendline/cloud/fleet"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
+	"vendline/cloud/payment"
+	"vendline/shared/money"
 	"vendline/shared/wire"
 )
 
@@ -38,7 +40,7 @@ func document(t *testing.T) *openapi3.T {
 // examples need.
 func served(t *testing.T) *Server {
 	t.Helper()
-	s, err := NewServer(Options{Orders: scripted{}, Live: scripted{}, Truth: scripted{}, Catalogue: scripted{}, ID: func() string { return "r1" }})
+	s, err := NewServer(Options{Orders: scripted{}, Payments: scripted{}, Live: scripted{}, Truth: scripted{}, Catalogue: scripted{}, ID: func() string { return "r1" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +112,14 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"GET", "/v1/orders/" + known + "/events", "/v1/orders/{id}/events", "", 200},
 		{"GET", "/v1/orders/0/events", "/v1/orders/{id}/events", "", 404},
 		{"POST", "/v1/orders/" + known + "/cancel", "/v1/orders/{id}/cancel", "", 409},
+		{"POST", "/v1/orders/" + known + "/payments", "/v1/orders/{id}/payments", `{"provider":"sandbox"}`, 201},
+		{"POST", "/v1/orders/" + known + "/payments", "/v1/orders/{id}/payments", `{"provider":""}`, 400},
+		{"POST", "/v1/orders/" + known + "/payments", "/v1/orders/{id}/payments", `{"provider":"shells"}`, 404},
+		{"GET", "/v1/orders/" + known + "/payments", "/v1/orders/{id}/payments", "", 200},
+		{"GET", "/v1/orders/0/payments", "/v1/orders/{id}/payments", "", 404},
+		{"POST", "/v1/payments/sandbox/notify", "/v1/payments/{provider}/notify", "paid", 200},
+		{"POST", "/v1/payments/sandbox/notify", "/v1/payments/{provider}/notify", "forged", 401},
+		{"POST", "/v1/payments/shells/notify", "/v1/payments/{provider}/notify", "paid", 404},
 		{"GET", "/v1/cabinets/C001", "/v1/cabinets/{id}", "", 200},
 		{"GET", "/v1/cabinets/C404", "/v1/cabinets/{id}", "", 404},
 		{"GET", "/healthz", "/healthz", "", 200},
@@ -178,6 +188,33 @@ func placedOrder(id string) order.Order {
 	now := time.UnixMilli(1_790_000_000_123)
 	return order.Order{ID: id, Cabinet: "C001", User: "u1", Status: order.PreReserved, Version: 1, Amount: 500, Currency: "EUR",
 		Lines: []order.Line{{SKU: "cola", Qty: 2, Price: 250, State: order.LinePending}}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+}
+
+func (scripted) Start(_ context.Context, id, provider string) (payment.Started, error) {
+	if provider != "sandbox" {
+		return payment.Started{}, payment.ErrNoProvider
+	}
+	p := payment.Payment{ID: known, Order: id, Provider: provider, Status: payment.StatusOpen, Amount: money.Money{Minor: 500, Currency: "EUR"}}
+	return payment.Started{Payment: p, Prepay: payment.Prepay{URL: "http://pay.example/1"}, DueBy: time.Now()}, nil
+}
+
+func (scripted) Notify(_ context.Context, provider string, n payment.Notification) (payment.Answer, error) {
+	switch {
+	case provider != "sandbox":
+		return payment.Answer{}, payment.ErrNoProvider
+	case string(n.Body) != "paid":
+		return payment.Answer{}, payment.ErrUnsigned
+	}
+	return payment.Answer{Status: 200, ContentType: "text/plain", Body: []byte("success")}, nil
+}
+
+func (scripted) Account(_ context.Context, id string) (payment.Account, error) {
+	m := money.Money{Minor: 500, Currency: "EUR"}
+	return payment.Account{
+		Payments:  []payment.Payment{{ID: known, Order: id, Provider: "sandbox", Status: payment.StatusPaid, Amount: m, Ref: "7"}},
+		Returns:   []payment.Return{{ID: "r", Payment: known, Order: id, SKU: "cola", Amount: m, Status: payment.ReturnPending, Reason: "it did not come out"}},
+		Movements: []money.Movement{{Kind: money.Captured, Ref: known, Money: m}},
+	}, nil
 }
 
 func (scripted) Get(_ context.Context, id string) (order.Order, error) { return placedOrder(id), nil }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vendline/cloud/order"
+	"vendline/cloud/payment"
 )
 
 // Orders is what the API does with orders; *order.Service is one.
@@ -24,6 +25,19 @@ type Orders interface {
 	History(ctx context.Context, id string) ([]order.Entry, error)
 	// Watch returns a channel that is closed when this process changes the order.
 	Watch(id string) (changed <-chan struct{}, stop func())
+}
+
+// Payments is an order's money.
+type Payments interface {
+	// Start asks for an order's money at a provider; the same again is the same
+	// charge. Errors: payment.ErrNoProvider, order.ErrUnknown, *order.StateError,
+	// *order.Refusal.
+	Start(ctx context.Context, orderID, provider string) (payment.Started, error)
+	// Notify keeps a provider's callback and says what to answer. Errors:
+	// payment.ErrNoProvider, payment.ErrUnsigned.
+	Notify(ctx context.Context, provider string, n payment.Notification) (payment.Answer, error)
+	// Account is all that is known of an order's money.
+	Account(ctx context.Context, orderID string) (payment.Account, error)
 }
 
 // Live is the stock filter's view of a cabinet: what can be sold at this instant.

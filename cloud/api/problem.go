@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"vendline/cloud/order"
+	"vendline/cloud/payment"
 	"vendline/shared/wire"
 )
 
@@ -115,6 +116,10 @@ func problemOf(err error) (p *problem, known bool) {
 		return newProblem(wire.CodeOrderState, "the order is %s", state.Order.Status), true
 	case errors.Is(err, order.ErrUnknown):
 		return newProblem(wire.CodeOrderUnknown, "no order has this id"), true
+	case errors.Is(err, payment.ErrNoProvider):
+		return newProblem(wire.CodePaymentUnknown, "nobody can pay in this way here"), true
+	case errors.Is(err, payment.ErrUnsigned):
+		return newProblem(wire.CodeUnsigned, "the callback is not the provider's, too old, or seen before"), true
 	case errors.Is(err, order.ErrNotLoaded):
 		return newProblem(wire.CodeFenced, "ask again in a moment"), true
 	case errors.Is(err, context.DeadlineExceeded):

@@ -26,7 +26,8 @@ import (
 // Options of a Server. Orders, Truth, Catalogue and ID are required.
 type Options struct {
 	Orders     Orders
-	Live       Live // nil in the synchronous mode
+	Payments   Payments // nil means that nobody pays here
+	Live       Live     // nil in the synchronous mode
 	Truth      Truth
 	Catalogue  order.Catalogue
 	Connection func(cabinet string) Connection // nil means that nobody knows
@@ -50,6 +51,7 @@ type Server struct {
 	origin     http.CrossOriginProtection
 	placing    gate
 	waiting    gate
+	paying     gate
 	buffers    sync.Pool
 	complaints *rate.Limiter
 	unsaid     atomic.Int64
@@ -65,7 +67,7 @@ func NewServer(opt Options) (*Server, error) {
 		return nil, errors.New("api: Orders, Truth, Catalogue and ID are required")
 	}
 	s := &Server{opt: opt.withDefaults(), complaints: newComplaints(), down: make([]atomic.Bool, len(opt.Checks))}
-	s.placing.most, s.waiting.most = int64(s.opt.MaxPlacing), int64(s.opt.MaxWaiting)
+	s.placing.most, s.waiting.most, s.paying.most = int64(s.opt.MaxPlacing), int64(s.opt.MaxWaiting), int64(s.opt.MaxPlacing)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	var err error
 	if s.metrics, err = newMetrics(s.opt.Registry, s); err != nil {
@@ -78,6 +80,9 @@ func NewServer(opt Options) (*Server, error) {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Payments == nil {
+		o.Payments = noPayments{}
+	}
 	if o.Connection == nil {
 		o.Connection = func(string) Connection { return Unknown }
 	}
@@ -120,6 +125,10 @@ func (s *Server) route() error {
 	e.GET(pathOrders+"/:id", s.follow)
 	e.GET(pathOrders+"/:id/events", s.events)
 	e.POST(pathOrders+"/:id/cancel", s.cancel)
+	e.POST(pathOrders+"/:id/payments", s.pay)
+	e.GET(pathOrders+"/:id/payments", s.payments)
+	e.POST(pathNotify, s.notify)
+	s.origin.AddInsecureBypassPattern("POST /v1/payments/{provider}/notify")
 	e.GET("/v1/cabinets/:id", s.cabinet)
 	e.GET("/healthz", s.healthz)
 	e.GET("/readyz", s.readyz)

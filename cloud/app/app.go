@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 
 	"vendline/cloud/api"
 	"vendline/cloud/batch"
@@ -15,6 +16,8 @@ import (
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
+	"vendline/cloud/payment"
+	"vendline/cloud/payment/sandbox"
 	"vendline/cloud/presence"
 	"vendline/cloud/queue"
 )
@@ -29,9 +32,13 @@ type App struct {
 	Fence   *fence.Fence
 	Watcher *order.Watcher
 
+	Payments *payment.Service
+	Sandbox  *sandbox.Server // nil unless it is embedded
+
 	catalogue *catalogue.Catalogue
 	queue     carrier // nil in synchronous mode
 	consumer  *batch.Consumer
+	feeding   sync.RWMutex // guards runners: those that started first commit rows already
 	runners   []*outbox.Runner
 	intake    *intake.Intake // nil without MQTT
 	presence  *presence.Fleet
@@ -67,6 +74,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		{"ledger", a.openLedger},
 		{"stock", a.openStock},
 		{"orders", a.openOrders},
+		{"payments", a.startPayments},
 		{"queue", a.openQueue},
 		{"outbox runners", a.startRunners},
 		{"replaced holds", a.startReplacing},
@@ -114,6 +122,8 @@ func (a *App) start(loop func(ctx context.Context)) {
 // feed hands freshly committed rows to this process's own runners. The runners
 // are in place before the first order is.
 func (a *App) feed(rows []outbox.Row) {
+	a.feeding.RLock()
+	defer a.feeding.RUnlock()
 	for _, row := range rows {
 		for _, r := range a.runners {
 			if r.Kind == row.Kind {

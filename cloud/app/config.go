@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"vendline/cloud/payment"
 	"vendline/cloud/relay"
 )
 
@@ -56,6 +57,10 @@ type Config struct {
 	Grace     time.Duration // after which a hold without an order is given back
 	Shards    int           // queues of the stock topic
 	Namespace string        // put before topics and groups, so that fleets can share a broker
+
+	PublicURL string                      // where providers and shoppers reach HTTP; empty is HTTP itself
+	Payments  map[string]payment.Provider // ways of paying, by name
+	Sandbox   string                      // embedded, or embedded:<file of its charges>: a sandbox provider in this process
 
 	// CabinetPassword tells the embedded broker a cabinet's password.
 	CabinetPassword func(cabinet string) (string, bool)
@@ -107,12 +112,30 @@ func (c Config) Check() error {
 	if c.Mode != ModeAsync && c.Mode != ModeSync {
 		return fmt.Errorf("mode %q does not exist; there are async and sync", c.Mode)
 	}
+	if _, ok := c.embeddedSandbox(); c.Sandbox != "" && !ok {
+		return fmt.Errorf("sandbox %q is neither embedded nor embedded:<file>", c.Sandbox)
+	}
 	for _, part := range []struct{ name, value string }{{"ledger", c.Ledger}, {"stock", c.Stock}, {"queue", c.Queue}} {
 		if part.value == "" && (c.Mode == ModeAsync || part.name == "ledger") {
 			return fmt.Errorf("no %s is named; see --help for the forms", part.name)
 		}
 	}
 	return nil
+}
+
+// publicURL is where providers call back and shoppers open pages.
+func (c Config) publicURL() string {
+	if c.PublicURL != "" {
+		return strings.TrimRight(c.PublicURL, "/")
+	}
+	return "http://" + c.HTTP
+}
+
+// embeddedSandbox reports whether a sandbox runs in this process, and where it
+// keeps its charges; empty is in memory.
+func (c Config) embeddedSandbox() (file string, ok bool) {
+	kind, rest := scheme(c.Sandbox)
+	return rest, kind == "embedded"
 }
 
 func (c Config) topics() relay.Topics {

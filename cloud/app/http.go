@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"vendline/cloud/api"
+	"vendline/cloud/ledger"
+	"vendline/cloud/payment"
 )
 
 // openHTTP takes the address, so that a busy port is an error of the start.
@@ -18,8 +20,9 @@ func (a *App) openHTTP(ctx context.Context) error {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerMetrics(reg)
+	a.registerPayments(reg)
 	opt := api.Options{
-		Orders: a.Orders, Truth: truth{a}, Catalogue: a.catalogue, Checks: a.checks(), Connection: a.connection,
+		Orders: a.Orders, Payments: payments{a.Payments, a.Ledger}, Truth: truth{a}, Catalogue: a.catalogue, Checks: a.checks(), Connection: a.connection,
 		Registry: reg, Clock: a.Deps.Clock, ID: a.Deps.ID, Log: a.Deps.Log,
 	}
 	if a.Stock != nil {
@@ -32,6 +35,7 @@ func (a *App) openHTTP(ctx context.Context) error {
 	if err := a.openFleet(server); err != nil {
 		return err
 	}
+	a.mountSandbox(server)
 	if a.listener, err = api.Listen(ctx, a.Config.HTTP, a.Deps.Log); err != nil {
 		return err
 	}
@@ -88,6 +92,17 @@ func (a *App) depth(ctx context.Context) (int64, error) {
 	}
 	topic := a.Config.topics().Stock
 	return a.queue.Depth(ctx, topic, groupOf(topic))
+}
+
+// payments is an order's money: what is done with it, and what is known of it.
+type payments struct {
+	*payment.Service
+	*ledger.Ledger
+}
+
+// Account is the ledger's.
+func (p payments) Account(ctx context.Context, id string) (payment.Account, error) {
+	return p.Ledger.Account(ctx, id)
 }
 
 // truth is the ledger's view of what can be sold.

@@ -161,7 +161,9 @@ func (a *App) carry(r *outbox.Runner) {
 	if a.Config.has(RoleRelay) {
 		r.Poll = time.Second
 	}
+	a.feeding.Lock()
 	a.runners = append(a.runners, r)
+	a.feeding.Unlock()
 	a.start(r.Run)
 }
 

@@ -15,25 +15,31 @@ import (
 	"github.com/alecthomas/kong"
 
 	"vendline/cloud/app"
+	"vendline/cloud/payment"
 )
 
 type flags struct {
-	Roles            []app.Role    `help:"What this process does: api, intake, relay, consumer, timers, reconcile." default:"api,intake,relay,consumer,timers,reconcile" env:"VENDLINE_ROLES"`
-	Mode             string        `help:"How orders are placed: async, or sync (one MySQL transaction each)." enum:"async,sync" default:"async" env:"VENDLINE_MODE"`
-	HTTP             string        `help:"Where to listen. There is no access control yet: keep it on loopback." default:"127.0.0.1:8080" env:"VENDLINE_HTTP"`
-	Ledger           string        `help:"mysql:<dsn> or sqlite:<path>." required:"" env:"VENDLINE_LEDGER" placeholder:"mysql:user:pass@tcp(host:3306)/db"`
-	Stock            string        `help:"redis://host:port, or embedded." default:"redis://127.0.0.1:6379" env:"VENDLINE_STOCK"`
-	Queue            string        `help:"rocketmq://host:port of the name server, or bolt:<path>." default:"rocketmq://127.0.0.1:9876" env:"VENDLINE_QUEUE"`
-	MQTT             string        `help:"tcp://host:port of the broker. Empty runs without intake." env:"VENDLINE_MQTT" placeholder:"tcp://127.0.0.1:1883"`
-	MQTTUser         string        `help:"User at the MQTT broker." default:"cloud" env:"VENDLINE_MQTT_USER"`
-	MQTTPasswordFile string        `help:"File with its password." type:"existingfile" env:"VENDLINE_MQTT_PASSWORD_FILE"`
-	Instance         string        `help:"Name of this process among its kind; keep it across restarts." default:"cloud-1" env:"VENDLINE_INSTANCE"`
-	Namespace        string        `help:"Put before topics and groups at the queue, so that fleets can share a broker." env:"VENDLINE_NAMESPACE"`
-	Hold             time.Duration `help:"How long an unpaid order keeps its stock." default:"15m" env:"VENDLINE_HOLD"`
-	Holds            int           `help:"Most unpaid orders of one shopper. At one cabinet the next order always replaces an unpaid one; -1 turns both off." default:"5" env:"VENDLINE_HOLDS"`
-	Grace            time.Duration `help:"After which stock held for no order is given back." default:"30s" env:"VENDLINE_GRACE"`
-	Log              string        `help:"text or json." enum:"text,json" default:"text" env:"VENDLINE_LOG"`
-	Version          kong.VersionFlag
+	Roles                []app.Role    `help:"What this process does: api, intake, relay, consumer, timers, reconcile." default:"api,intake,relay,consumer,timers,reconcile" env:"VENDLINE_ROLES"`
+	Mode                 string        `help:"How orders are placed: async, or sync (one MySQL transaction each)." enum:"async,sync" default:"async" env:"VENDLINE_MODE"`
+	HTTP                 string        `help:"Where to listen. There is no access control yet: keep it on loopback." default:"127.0.0.1:8080" env:"VENDLINE_HTTP"`
+	Ledger               string        `help:"mysql:<dsn> or sqlite:<path>." required:"" env:"VENDLINE_LEDGER" placeholder:"mysql:user:pass@tcp(host:3306)/db"`
+	Stock                string        `help:"redis://host:port, or embedded." default:"redis://127.0.0.1:6379" env:"VENDLINE_STOCK"`
+	Queue                string        `help:"rocketmq://host:port of the name server, or bolt:<path>." default:"rocketmq://127.0.0.1:9876" env:"VENDLINE_QUEUE"`
+	MQTT                 string        `help:"tcp://host:port of the broker. Empty runs without intake." env:"VENDLINE_MQTT" placeholder:"tcp://127.0.0.1:1883"`
+	MQTTUser             string        `help:"User at the MQTT broker." default:"cloud" env:"VENDLINE_MQTT_USER"`
+	MQTTPasswordFile     string        `help:"File with its password." type:"existingfile" env:"VENDLINE_MQTT_PASSWORD_FILE"`
+	Instance             string        `help:"Name of this process among its kind; keep it across restarts." default:"cloud-1" env:"VENDLINE_INSTANCE"`
+	Namespace            string        `help:"Put before topics and groups at the queue, so that fleets can share a broker." env:"VENDLINE_NAMESPACE"`
+	Hold                 time.Duration `help:"How long an unpaid order keeps its stock." default:"15m" env:"VENDLINE_HOLD"`
+	Holds                int           `help:"Most unpaid orders of one shopper. At one cabinet the next order always replaces an unpaid one; -1 turns both off." default:"5" env:"VENDLINE_HOLDS"`
+	Grace                time.Duration `help:"After which stock held for no order is given back." default:"30s" env:"VENDLINE_GRACE"`
+	PublicURL            string        `help:"Where payment providers and shoppers reach --http; empty is http:// and --http." env:"VENDLINE_PUBLIC_URL" placeholder:"https://vend.example"`
+	Payments             string        `help:"JSON file with WeChat Pay and Alipay; see docs/payments.md." type:"existingfile" env:"VENDLINE_PAYMENTS"`
+	PaySandboxURL        string        `help:"A sandbox payment server, or embedded:<file of its charges> for one in this process. No money moves." env:"VENDLINE_PAY_SANDBOX_URL"`
+	PaySandboxSecretFile string        `help:"File with the secret shared with it." type:"existingfile" env:"VENDLINE_PAY_SANDBOX_SECRET_FILE"`
+	PaySandboxMerchant   string        `help:"Merchant at the sandbox." default:"vendline" env:"VENDLINE_PAY_SANDBOX_MERCHANT"`
+	Log                  string        `help:"text or json." enum:"text,json" default:"text" env:"VENDLINE_LOG"`
+	Version              kong.VersionFlag
 }
 
 func main() {
@@ -66,7 +72,12 @@ func run(ctx context.Context, f flags) error {
 		}
 		password = strings.TrimRight(string(b), "\r\n")
 	}
+	pay, embedded, err := providers(f)
+	if err != nil {
+		return err
+	}
 	a, err := app.New(ctx, app.Config{
+		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded,
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
 		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace,
 	}, app.System(log))
@@ -75,6 +86,26 @@ func run(ctx context.Context, f flags) error {
 	}
 	defer a.Close()
 	return a.Serve(ctx)
+}
+
+// providers are the ways of paying that the flags name; embedded is a sandbox
+// in this process.
+func providers(f flags) (all map[string]payment.Provider, embedded string, err error) {
+	all = map[string]payment.Provider{}
+	if f.Payments != "" {
+		if all, err = app.ReadProviders(f.Payments); err != nil {
+			return nil, "", fmt.Errorf("vend-cloud: --payments: %w", err)
+		}
+	}
+	if f.PaySandboxURL == "" || strings.HasPrefix(f.PaySandboxURL, "embedded") {
+		return all, f.PaySandboxURL, nil
+	}
+	p, err := app.SandboxAt(f.PaySandboxURL, f.PaySandboxMerchant, f.PaySandboxSecretFile)
+	if err != nil {
+		return nil, "", fmt.Errorf("vend-cloud: --pay-sandbox-url: %w", err)
+	}
+	all[p.Name()] = p
+	return all, "", nil
 }
 
 func version() string {
