@@ -77,7 +77,7 @@ func (a *Asker) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		timer.Stop()
-		if err := a.ask(); err != nil {
+		if err := a.Ask(); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,8 @@ func (a *Asker) wait() time.Duration {
 	return time.Duration(float64(d) * (0.75 + a.jitter()/2))
 }
 
-func (a *Asker) ask() error {
+// Ask asks now.
+func (a *Asker) Ask() error {
 	id, err := a.id()
 	if err != nil {
 		return fmt.Errorf("dispense: name a question: %w", err)

@@ -56,11 +56,13 @@ func (in postedFact) fact() (*wire.Fact, error) {
 	if f.Kind == wire.FactRestock && in.Upto != 0 && len(f.Counts) == 0 {
 		return nil, &wire.FieldError{Path: "upto", Problem: "says what quantity_before has seen, which is missing"}
 	}
-	if in.Fault != nil {
-		f.Fault = *in.Fault
-	}
-	if f.Kind == wire.FactSlotFault && in.Fault == nil {
+	switch slot := f.Kind == wire.FactSlotFault; {
+	case slot && in.Fault == nil:
 		return nil, &wire.FieldError{Path: "fault", Problem: `is missing; "" means that the slot works again`}
+	case !slot && in.Fault != nil:
+		return nil, &wire.FieldError{Path: "fault", Problem: "has no place in a " + in.Kind + " fact"}
+	case slot:
+		f.Fault = *in.Fault
 	}
 	return f, in.blame(f.Check())
 }
