@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"vendline/cloud/effect"
 	"vendline/cloud/order"
 	"vendline/cloud/statement"
 	"vendline/shared/wire"
@@ -64,21 +65,22 @@ func (l *Ledger) applyDirect(ctx context.Context, tx *sql.Tx, os []order.Order) 
 	return err
 }
 
-// applyFacts moves stock in the transaction that recorded the facts. They
+// applyFacts moves stock in the transaction that recorded the facts of b. They
 // happened, so what does not fit is a shortage, settled here and now. Returned
-// are the orders that lost.
-func (l *Ledger) applyFacts(ctx context.Context, tx *sql.Tx, sts []statement.Statement, now int64) ([]order.Order, error) {
+// are the orders that lost; in b stays what its runners have to hear of.
+func (l *Ledger) applyFacts(ctx context.Context, tx *sql.Tx, b *rowSet) (losers []order.Order, err error) {
+	sts := newest(b.stock)
+	b.stock = nil
+	defer func() { b.stock, b.redis = nil, map[int][]effect.Effect{} }() // there is no queue here, and no Redis
 	rest, err := l.applyTx(ctx, tx, sts)
 	if err != nil || len(rest) == 0 {
 		return nil, err
 	}
 	_, waiting := sortOut(sts, rest)
-	rows := l.stockRows(waiting, now, now) // so that the truth counts them
+	rows := l.stockRows(waiting, b.now, b.now) // so that the truth counts them
 	if err := l.insertMsgs(ctx, tx, rows); err != nil {
 		return nil, err
 	}
-	b := l.newRows(now)
-	var losers []order.Order
 	for _, s := range waiting {
 		for _, w := range s.Lines {
 			found, err := l.settleTx(ctx, tx, b, s.Cabinet, w.SKU)
@@ -87,6 +89,7 @@ func (l *Ledger) applyFacts(ctx context.Context, tx *sql.Tx, sts []statement.Sta
 			}
 			if found != nil {
 				losers = append(losers, found.Losers...)
+				losers = append(losers, found.Withdrawn...)
 			}
 		}
 	}
@@ -103,5 +106,5 @@ func (l *Ledger) applyFacts(ctx context.Context, tx *sql.Tx, sts []statement.Sta
 	}
 	// What still waits does so for a release that the other mode left behind.
 	_, waiting = sortOut(all, rest)
-	return losers, l.insertMsgs(ctx, tx, l.stockRows(waiting, now, now))
+	return losers, l.insertMsgs(ctx, tx, l.stockRows(waiting, b.now, b.now))
 }

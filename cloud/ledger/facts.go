@@ -18,18 +18,29 @@ import (
 type Fact struct {
 	ID      string // the event's id
 	Cabinet string
-	State   statement.State // Sale, Restock or Drift
+	State   statement.State // Sale, Restock or Drift; or one of the kinds below, which have no lines
 	Epoch   string          // of the cabinet's outbox; empty for facts of ours
 	Seq     int64
 	Cause   string
 	Lines   []wire.Line // merged
+	Body    []byte      // all that the cabinet said, for kinds that are more than lines
 }
+
+// Kinds of facts that say more than units of lines, or move no stock at all.
+const (
+	Stocktake statement.State = "STOCKTAKE"
+	Dispense  statement.State = "DISPENSE"
+	SlotFault statement.State = "SLOT_FAULT"
+	Door      statement.State = "DOOR"
+	Planogram statement.State = "PLANOGRAM"
+)
 
 type factItem struct{ Fact }
 
 // Record makes a fact durable, once per id, with everyone who comes at the same
 // time. A second Record of the same fact is nil; of other content under the same
-// id, a *order.Refusal.
+// id, a *order.Refusal. A fact that a booked count has found already (see
+// RecordCount) is recorded, and its units are booked back beside it.
 //
 // Promise: when it returns nil, the fact, its lines and the outbox rows that
 // tell stock and Redis of it are committed, and the cabinet may forget it. Dies
@@ -57,7 +68,7 @@ func (l *Ledger) factSplit(ctx context.Context, fs []*factItem, errs []error) {
 	case err == nil:
 		l.opt.Feed(rows)
 		l.opt.Changed(losers)
-	case len(fs) == 1 && duplicate(err):
+	case len(fs) == 1 && errors.Is(err, errRecorded):
 		errs[0] = l.sameFact(ctx, fs[0].Fact)
 	case len(fs) == 1 || transient(err) || ctx.Err() != nil:
 		for i := range errs {
@@ -70,96 +81,63 @@ func (l *Ledger) factSplit(ctx context.Context, fs []*factItem, errs []error) {
 	}
 }
 
-func (l *Ledger) factTx(ctx context.Context, tx *sql.Tx, fs []*factItem) (rows []outbox.Row, losers []order.Order, err error) {
+func (l *Ledger) factTx(ctx context.Context, tx *sql.Tx, fs []*factItem) ([]outbox.Row, []order.Order, error) {
 	now := l.now()
 	cabinets := map[string]struct{}{}
 	for _, f := range fs {
 		cabinets[f.Cabinet] = struct{}{}
 	}
-	lock := "" // a fact counts under any generation: its effect runs later
-	if l.opt.Direct {
-		lock = l.dialect.forShare
-	}
-	known, err := l.generations(ctx, tx, cabinets, lock)
+	// Shared: a fact counts under any generation, its effect runs later; but no
+	// count may be taken at its cabinet between what it reads and its commit.
+	known, err := l.generations(ctx, tx, cabinets, l.dialect.forShare)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read cabinets: %w", err)
 	}
 	b := l.newRows(now)
-	var direct []statement.Statement
 	for _, f := range fs {
 		g, ok := known[f.Cabinet]
 		if !ok {
-			return nil, nil, &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no cabinet " + f.Cabinet}
+			return nil, nil, noCabinet(f.Cabinet)
 		}
 		if l.opt.Direct {
 			if err := l.owns(g); err != nil {
 				return nil, nil, err
 			}
 		}
-		st, err := l.addFact(ctx, tx, b, f.Fact, now)
-		if err != nil {
+	}
+	counted, err := l.counted(ctx, tx, fs...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range fs {
+		if err := l.addFact(ctx, tx, b, f.Fact); err != nil {
 			return nil, nil, err
 		}
-		direct = append(direct, st)
+		if err := l.absorb(ctx, tx, b, f.Fact, counted); err != nil {
+			return nil, nil, err
+		}
+		if f.State == statement.Restock {
+			if err := l.restocked(ctx, tx, b, f.Fact, counted); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
+	return l.hand(ctx, tx, b)
+}
+
+// hand turns what a transaction decided about facts into outbox rows, or in the
+// synchronous mode into stock, here and now. Returned are the rows for the
+// runners, and the orders that lost.
+func (l *Ledger) hand(ctx context.Context, tx *sql.Tx, b *rowSet) (rows []outbox.Row, losers []order.Order, err error) {
 	if l.opt.Direct {
-		losers, err := l.applyFacts(ctx, tx, direct, now)
-		return nil, losers, err
+		if losers, err = l.applyFacts(ctx, tx, b); err != nil {
+			return nil, nil, err
+		}
 	}
 	rows = b.rows()
-	return rows, nil, l.insertMsgs(ctx, tx, rows)
+	return rows, losers, l.insertMsgs(ctx, tx, rows)
 }
 
-// addFact inserts a fact and adds what stock and Redis have to hear of it.
-func (l *Ledger) addFact(ctx context.Context, tx *sql.Tx, b *rowSet, f Fact, now int64) (statement.Statement, error) {
-	_, err := tx.ExecContext(ctx, "INSERT INTO trade_fact (fact_id, cabinet_id, kind, epoch, seq, cause, created_at) VALUES (?,?,?,?,?,?,?)",
-		f.ID, f.Cabinet, string(f.State), f.Epoch, f.Seq, f.Cause, now)
-	if err != nil {
-		return statement.Statement{}, fmt.Errorf("insert fact: %w", err)
-	}
-	var args []any
-	for _, w := range f.Lines {
-		args = append(args, f.ID, w.SKU, w.Qty)
-	}
-	if err := insertRows(ctx, tx, "INSERT INTO trade_fact_line (fact_id, sku_id, qty)", 3, args, ""); err != nil {
-		return statement.Statement{}, fmt.Errorf("insert fact lines: %w", err)
-	}
-	st, e := factEffects(f.ID, f.Cabinet, f.State, f.Lines)
-	b.state(st)
-	b.effect(e)
-	return st, nil
-}
-
-// sameFact answers a fact whose id is here already.
-func (l *Ledger) sameFact(ctx context.Context, f Fact) error {
-	var cabinet, kind string
-	err := l.read.QueryRowContext(ctx, "SELECT cabinet_id, kind FROM trade_fact WHERE fact_id = ?", f.ID).Scan(&cabinet, &kind)
-	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("ledger: fact %s is neither new nor here", f.ID)
-	}
-	if err != nil {
-		return fmt.Errorf("ledger: find fact: %w", err)
-	}
-	same := cabinet == f.Cabinet && kind == string(f.State)
-	rows, err := l.read.QueryContext(ctx, "SELECT sku_id, qty FROM trade_fact_line WHERE fact_id = ? ORDER BY sku_id", f.ID)
-	if err != nil {
-		return fmt.Errorf("ledger: find fact: %w", err)
-	}
-	defer rows.Close()
-	n := 0
-	for rows.Next() {
-		var w wire.Line
-		if err := rows.Scan(&w.SKU, &w.Qty); err != nil {
-			return fmt.Errorf("ledger: find fact: %w", err)
-		}
-		same = same && n < len(f.Lines) && f.Lines[n] == w
-		n++
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("ledger: find fact: %w", err)
-	}
-	if !same || n != len(f.Lines) {
-		return &order.Refusal{Code: wire.CodeIdempotencyConflict, Detail: "another fact has this id; the first one stands"}
-	}
-	return nil
+func noCabinet(cabinet string) error {
+	return &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no cabinet " + cabinet}
 }

@@ -15,8 +15,11 @@ import (
 // row below zero. Not negative: a release is still under way and the statements
 // wait their turn; nil. Negative: more was promised than exists (Redis lost
 // writes in a way no fence saw, or the cabinet sold on its own). Then the newest
-// unpaid holds lose; what nobody can lose is booked as a drift fact, which
-// reaches Redis like any fact, so that both sides stay exact.
+// unpaid holds lose, then the newest paid orders that no cabinet has heard of:
+// their commands are taken back, and their lines refunded. What nobody can lose
+// is booked as a drift fact, which reaches Redis like any fact, so that both
+// sides stay exact: the units were there all the same, or the cabinet will say
+// of somebody's that they did not drop.
 //
 // All of it is one transaction under the cabinet's exclusive lock. Dies before
 // the commit: the statements come again and ask again.
@@ -48,7 +51,7 @@ func (l *Ledger) SettleShortage(ctx context.Context, cabinet, sku string) (*stat
 	if out != nil {
 		l.counters.Shortages.Add(1)
 		l.opt.Feed(rows)
-		l.opt.Changed(out.Losers)
+		l.opt.Changed(append(out.Losers, out.Withdrawn...))
 	}
 	return out, nil
 }
@@ -92,10 +95,15 @@ func (l *Ledger) settleTx(ctx context.Context, tx *sql.Tx, b *rowSet, cabinet, s
 	if err := w.flush(ctx, tx); err != nil || short <= 0 {
 		return out, err
 	}
+	if short, err = l.takeBack(ctx, tx, b, out, short); err != nil || short <= 0 {
+		return out, err
+	}
 	out.Drift = short
-	f := Fact{ID: l.opt.ID(), Cabinet: cabinet, State: statement.Drift, Cause: "shortage nobody could lose", Lines: []wire.Line{{SKU: sku, Qty: int(short)}}}
-	_, err = l.addFact(ctx, tx, b, f, b.now)
-	return out, err
+	f := Fact{ID: l.opt.ID(), Cabinet: cabinet, State: statement.Drift, Cause: causeShort, Lines: []wire.Line{{SKU: sku, Qty: int(short)}}}
+	if err := l.addFact(ctx, tx, b, f); err != nil {
+		return nil, err
+	}
+	return out, l.soldOut(ctx, tx, b, cabinet, sku)
 }
 
 func units(o order.Order, sku string) (n int64) {

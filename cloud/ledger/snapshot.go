@@ -96,7 +96,7 @@ func (l *Ledger) sellable(ctx context.Context, tx *sql.Tx, cabinet string) (map[
 		WHERE o.cabinet_id = ? AND o.changed_at >= ? GROUP BY l.sku_id`, cabinet, since); err != nil {
 		return nil, err
 	}
-	err = add("unapplied facts", `SELECT l.sku_id, SUM(CASE WHEN f.kind = 'SALE' THEN -l.qty ELSE l.qty END)
+	err = add("unapplied facts", `SELECT l.sku_id, SUM(CASE WHEN f.kind IN ('SALE', 'LOSS') THEN -l.qty ELSE l.qty END)
 		FROM trade_fact f JOIN trade_fact_line l ON l.fact_id = f.fact_id
 		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.fact_id AND g.sku_id = l.sku_id
 		WHERE f.cabinet_id = ? AND f.created_at >= ? AND g.order_sn IS NULL GROUP BY l.sku_id`, cabinet, since)

@@ -73,18 +73,29 @@ func (l *Ledger) applyTx(ctx context.Context, tx *sql.Tx, sts []statement.Statem
 	}
 	// Increases first, so that a release in the batch pays for a deduct in it.
 	slices.SortStableFunc(moves, func(a, b move) int { return cmp.Compare(b.delta.Available, a.delta.Available) })
-	rest := map[lineKey]bool{}
 	now := l.now()
 	args := make([]any, 0, len(moves)*7)
-	for _, m := range moves {
-		if m.row == nil {
-			return nil, &noRowError{m.st.Cabinet, m.sku}
+	// What does not fit may fit after another: units come back from an order that
+	// is stated sold in the same batch.
+	left := moves
+	for n := -1; n != len(left); {
+		n = len(left)
+		some := left
+		left = nil
+		for _, m := range some {
+			if m.row == nil {
+				return nil, &noRowError{m.st.Cabinet, m.sku}
+			}
+			if !m.row.fits(m.delta) {
+				left = append(left, m)
+				continue
+			}
+			args = append(args, m.st.ID, m.sku, m.st.Cabinet, m.qty, string(m.st.State), m.st.Version, now)
 		}
-		if !m.row.fits(m.delta) {
-			rest[lineKey{m.st.ID, m.sku}] = true
-			continue
-		}
-		args = append(args, m.st.ID, m.sku, m.st.Cabinet, m.qty, string(m.st.State), m.st.Version, now)
+	}
+	rest := make(map[lineKey]bool, len(left))
+	for _, m := range left {
+		rest[lineKey{m.st.ID, m.sku}] = true
 	}
 	if err := insertRows(ctx, tx, "INSERT INTO trade_stock_deduct_log (order_sn, sku_id, cabinet_id, qty, status, version, changed_at)",
 		7, args, l.dialect.upsertLog); err != nil {

@@ -14,7 +14,10 @@ type Shortage struct {
 	Cabinet string
 	SKU     string
 	Losers  []order.Order // rolled back, newest first
-	Drift   int64         // units booked as drift, since nobody could lose
+	// Withdrawn are paid orders that no cabinet had heard of: taken back and
+	// refunded, newest first.
+	Withdrawn []order.Order
+	Drift     int64 // units booked as drift, since nobody could lose
 }
 
 // Shard spreads cabinets over n shards (FNV-1a).

@@ -32,7 +32,7 @@ func Truth(ctx context.Context, db *sql.DB, cabinet string, opening Stock) (Stoc
 	a := audit{ctx: ctx, db: db}
 	want := a.sum(opening, `SELECT l.sku_id, -SUM(l.qty) FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
 		WHERE o.cabinet_id = ? AND o.status IN ('PRE_RESERVED', 'CONSUMED') GROUP BY l.sku_id`, cabinet)
-	want = a.sum(want, `SELECT l.sku_id, SUM(CASE f.kind WHEN 'SALE' THEN -l.qty ELSE l.qty END) FROM trade_fact f
+	want = a.sum(want, `SELECT l.sku_id, SUM(CASE WHEN f.kind IN ('SALE', 'LOSS') THEN -l.qty ELSE l.qty END) FROM trade_fact f
 		JOIN trade_fact_line l ON l.fact_id = f.fact_id WHERE f.cabinet_id = ? GROUP BY l.sku_id`, cabinet)
 	return want, a.err
 }
@@ -67,7 +67,7 @@ func (a *audit) say(format string, args ...any) {
 // exactly what the stock rows say.
 func (a *audit) logExplainsStock(cabinet string, opening Stock) {
 	want := a.sum(opening, `SELECT sku_id, SUM(CASE status WHEN 'PRE_RESERVED' THEN -qty WHEN 'CONSUMED' THEN -qty WHEN 'SALE' THEN -qty
-		WHEN 'RESTOCK' THEN qty WHEN 'DRIFT' THEN qty ELSE 0 END) FROM trade_stock_deduct_log WHERE cabinet_id = ? GROUP BY sku_id`, cabinet)
+		WHEN 'LOSS' THEN -qty WHEN 'RESTOCK' THEN qty WHEN 'DRIFT' THEN qty WHEN 'RETURN' THEN qty ELSE 0 END) FROM trade_stock_deduct_log WHERE cabinet_id = ? GROUP BY sku_id`, cabinet)
 	if got := a.sum(nil, "SELECT sku_id, available FROM trade_sku_stock WHERE cabinet_id = ?", cabinet); !Same(got, want) {
 		a.say("%s: available is %v, the deduct log says %v", cabinet, got, want)
 	}

@@ -75,6 +75,7 @@ func shortNewest(t *testing.T, f *Fixture) {
 func shortDrift(t *testing.T, f *Fixture) {
 	paid := f.place(line("cola", 9))
 	f.move(paid.ID, order.PaySuccess)
+	f.offer()
 	f.settleAll()
 	f.Pass(time.Second)
 	f.record(statement.Sale, wire.Line{SKU: "cola", Qty: 3})

@@ -182,3 +182,11 @@ func (f *Fixture) wantBacklog(kind outbox.Kind, n int) {
 		f.t.Errorf("%d %s rows wait, want %d", got, kind, n)
 	}
 }
+
+// offer answers C1's question for what it is to dispense.
+func (f *Fixture) offer() []wire.Vend {
+	f.t.Helper()
+	vends, err := f.OpenCommands(f.ctx, cabinet)
+	f.ok(err)
+	return vends
+}
