@@ -106,7 +106,7 @@ func (a *Agent) assemble(mint *ident.Mint, mono func() time.Duration) (err error
 	if err != nil {
 		return err
 	}
-	if o.journal, err = dispense.Open(a.box, dispense.Options{Mono: mono, Now: cfg.Now, Run: run, Timing: cfg.Dispense, Log: cfg.Log}); err != nil {
+	if o.journal, err = dispense.Open(a.box, dispense.Options{Mono: mono, Now: cfg.Now, Run: run, Lost: a.box.Gap(), Timing: cfg.Dispense, Log: cfg.Log}); err != nil {
 		return err
 	}
 	if o.allowance, err = allowance.Open(a.box); err != nil {

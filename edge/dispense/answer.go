@@ -44,11 +44,18 @@ func (j *Journal) Answer(ctx context.Context, c wire.Command) (bool, error) {
 	if err != nil {
 		return true, err
 	}
+	take := j.accept
+	if j.amnesiac() {
+		take = j.disown
+	}
 	var failed []error
 	for _, v := range fresh {
-		if err := j.accept(ctx, q, v); err != nil {
+		if err := take(ctx, q, v); err != nil {
 			failed = append(failed, fmt.Errorf("dispense: accept %s: %w", v.ID, err))
 		}
+	}
+	if len(failed) == 0 && j.amnesiac() {
+		failed = append(failed, j.remember(ctx))
 	}
 	return true, errors.Join(failed...)
 }
@@ -71,10 +78,7 @@ func (j *Journal) accept(ctx context.Context, q ask, v wire.Vend) error {
 		if _, known, _ := get(tx.Books, v.ID); known {
 			return nil
 		}
-		r := record{Order: v.Order, State: Ready, Life: life(v)}
-		for _, l := range v.Lines {
-			r.Lines = append(r.Lines, Line{SKU: l.SKU, Qty: l.Qty})
-		}
+		r := newRecord(v)
 		if j.opt.Mono() >= q.at+life(v) {
 			r.fill(wire.Expired, "")
 			err := j.report(tx, v.ID, &r)

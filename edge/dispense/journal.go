@@ -41,7 +41,8 @@ type Options struct {
 	Now     func() time.Time     // wall clock, written into events and used for nothing else
 	Run     string               // names this process among those that wrote; empty means a random one
 	Timing  Timing
-	History int // commands that are done and kept; 0 means 2,000
+	Lost    bool // an earlier journal was lost with its file; see amnesia.go
+	History int  // commands that are done and kept; 0 means 2,000
 	Log     *slog.Logger
 }
 
@@ -72,6 +73,7 @@ type Journal struct {
 
 	mu     sync.Mutex
 	open   map[string]*standing // commands that are not done
+	lost   bool                 // no answer was taken since an earlier journal was lost
 	change chan struct{}        // closed and replaced at every change
 }
 
@@ -120,8 +122,13 @@ func Open(box Box, opt Options) (*Journal, error) {
 
 func (j *Journal) load(b outbox.Books) error {
 	now := j.opt.Mono()
+	mark, err := b.Get(outbox.BookCommands, keyAnswered())
+	j.lost = j.opt.Lost && (mark == nil || err != nil)
 	b.Each(outbox.BookCommands, func(key, v []byte, err error) bool {
 		var r record
+		if string(key) == string(keyAnswered()) {
+			return true
+		}
 		if err == nil {
 			r, err = decodeRecord(v)
 		}

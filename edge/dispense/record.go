@@ -33,6 +33,14 @@ type record struct {
 	Finished time.Duration `json:"finished,omitempty"` // … and when, by its clock
 }
 
+func newRecord(v wire.Vend) record {
+	r := record{Order: v.Order, State: Ready, Life: life(v)}
+	for _, l := range v.Lines {
+		r.Lines = append(r.Lines, Line{SKU: l.SKU, Qty: l.Qty})
+	}
+	return r
+}
+
 // Line is one line of a command and what became of it.
 type Line struct {
 	SKU    string             `json:"sku"`

@@ -370,3 +370,29 @@ func TestAskingAgainForTheForgottenReportsNothingTwice(t *testing.T) {
 		t.Fatalf("vended %q, reports %+v", got, r.reports(uuid(1)))
 	}
 }
+
+func TestAfterAJournalWasLostNothingThatWaitedIsVendedAgain(t *testing.T) {
+	dir := t.TempDir()
+	lost := Options{Lost: true}
+	r := openRig(t, dir, lost)
+	r = r.restart(dir, lost) // and a restart is no answer
+	r.offer(vend(1, time.Minute))
+	if got := r.next(); got != "" {
+		t.Fatalf("%s may have been vended before", got)
+	}
+	if got := r.reports(uuid(1)); len(got) != 1 || said(got[0]) != "cola unknown 0, water unknown 0" {
+		t.Fatalf("reports %+v", got)
+	}
+	r.offer(vend(1, time.Minute), vend(2, time.Minute)) // the second is new
+	if got := r.next() + r.next(); got != uuid(2) {
+		t.Fatalf("then handed out %q", got)
+	}
+	if _, err := r.Result(t.Context(), uuid(1), []Result{{SKU: "cola", State: wire.Dispensed}, {SKU: "water", State: wire.Failed}}, false); err != nil {
+		t.Fatal(err)
+	}
+	r = r.restart(dir, lost)
+	r.offer(vend(3, time.Minute))
+	if got := r.next(); got != uuid(3) {
+		t.Fatalf("cautious for ever: %q", got)
+	}
+}
