@@ -23,7 +23,11 @@ func Audit(ctx context.Context, db *sql.DB, opening map[string]Stock) ([]string,
 	if a.count("SELECT COUNT(*) FROM local_msg WHERE kind = 'stock'")+a.count("SELECT COUNT(*) FROM dead_letter WHERE source = 'stock'") == 0 {
 		a.logKnowsEveryOrder()
 	}
-	return a.wrong, a.err
+	if a.err != nil {
+		return a.wrong, a.err
+	}
+	money, err := AuditMoney(ctx, db)
+	return append(a.wrong, money...), err
 }
 
 // Truth is what can be sold at a cabinet: opening stock, all facts and all

@@ -30,7 +30,7 @@ type promise struct {
 // invariants of stock rows and deduct log.
 func Run(t *testing.T, target Target) {
 	all := [][]promise{
-		schema(), placements(), groups(), replaced(), transitions(), retries(), facts(),
+		schema(), placements(), groups(), replaced(), transitions(), retries(), openings(), captures(), refunds(), facts(),
 		statements(), failures(), shortages(), generations(), effects(), orphans(), outboxes(), letters(),
 		synchronous(), handovers(), histories(),
 	}
