@@ -12,6 +12,7 @@ import (
 type rule int64
 
 const (
+	comeLate       rule = 89 // the callback is sent 100 s late, and query and close are not answered in time
 	loseCallback   rule = 91 // it is never sent
 	delayCallback  rule = 92 // it is sent 30 s late
 	floodCallback  rule = 93 // it is sent 20 times at once
@@ -24,7 +25,8 @@ const (
 )
 
 const (
-	lateBy      = 30 * time.Second
+	delayBy     = 30 * time.Second
+	lateBy      = 100 * time.Second
 	floodOf     = 20
 	silenceFor  = 30 * time.Second
 	refundFails = 3
@@ -34,8 +36,11 @@ const (
 func ruleOf(amount money.Money) rule { return rule(amount.Minor % 100) }
 
 func (r rule) delay() time.Duration {
-	if r == delayCallback {
+	switch r {
+	case comeLate:
 		return lateBy
+	case delayCallback:
+		return delayBy
 	}
 	return 0
 }
