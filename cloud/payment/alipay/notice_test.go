@@ -196,3 +196,18 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// base64 has spare bits at its end, which a lenient reader overlooks.
+func TestASignatureHasOneForm(t *testing.T) {
+	p, f := open(t)
+	says := paidSays(t, f)
+	f.callback(says)
+	signature := strings.TrimRight(says.Get("sign"), "=")
+	last := signature[len(signature)-1]
+	for _, other := range []string{signature[:len(signature)-1] + string(last+1) + "==", signature, signature + "=", signature[:9] + "\n" + signature[9:] + "=="} {
+		says.Set("sign", other)
+		if got, err := p.Verify(payment.Notification{Body: []byte(says.Encode()), At: f.clock.Now()}); !errors.Is(err, payment.ErrUnsigned) {
+			t.Errorf("%q: it reads %+v, %v", other, got, err)
+		}
+	}
+}

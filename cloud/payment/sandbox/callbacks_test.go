@@ -17,7 +17,7 @@ import (
 
 // deliverAll sends callbacks until none is owed, letting the time pass between.
 func (r *rig) deliverAll(ctx context.Context) {
-	for {
+	for range 100 {
 		wait := r.server.Deliver(ctx)
 		if wait == 0 {
 			return

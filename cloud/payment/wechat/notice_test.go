@@ -247,3 +247,17 @@ func FuzzVerifySigned(f *testing.F) {
 		}
 	})
 }
+
+// base64 has spare bits at its end, which a lenient reader overlooks.
+func TestASignatureHasOneForm(t *testing.T) {
+	p, f := open(t)
+	n := f.event("TRANSACTION.SUCCESS", "EV-1", paid(nil))
+	signature := strings.TrimRight(n.Header.Get("Wechatpay-Signature"), "=")
+	last := signature[len(signature)-1]
+	for _, other := range []string{signature[:len(signature)-1] + string(last+1) + "==", signature, signature + "=", signature[:9] + "\n" + signature[9:] + "=="} {
+		n.Header.Set("Wechatpay-Signature", other)
+		if got, err := p.Verify(n); !errors.Is(err, payment.ErrUnsigned) {
+			t.Errorf("%q: it reads %+v, %v", other, got, err)
+		}
+	}
+}
