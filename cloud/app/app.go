@@ -41,6 +41,7 @@ type App struct {
 	feeding   sync.RWMutex // guards runners: those that started first commit rows already
 	runners   []*outbox.Runner
 	intake    *intake.Intake // nil without MQTT
+	wakes     wakes
 	presence  *presence.Fleet
 	mqttURL   string
 	server    *api.Server
@@ -78,6 +79,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		{"queue", a.openQueue},
 		{"outbox runners", a.startRunners},
 		{"replaced holds", a.startReplacing},
+		{"dispensing", a.startDispensing},
 		{"consumer", a.startConsumer},
 		{"timers", a.startTimers},
 		{"orphan sweep", a.startSweep},

@@ -55,6 +55,7 @@ type Config struct {
 	Hold      time.Duration // how long an unpaid order keeps its stock
 	Holds     int           // most unpaid orders of one shopper; at one cabinet the next replaces the last; below 0 neither
 	Grace     time.Duration // after which a hold without an order is given back
+	Allowance int           // most units of a SKU that an offline cabinet may sell on its own; below 0 none
 	Shards    int           // queues of the stock topic
 	Namespace string        // put before topics and groups, so that fleets can share a broker
 
@@ -92,6 +93,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Grace <= 0 {
 		c.Grace = 30 * time.Second
+	}
+	if c.Allowance == 0 {
+		c.Allowance = 5
 	}
 	if c.Shards <= 0 {
 		c.Shards = 4

@@ -2,8 +2,8 @@
 //
 // A command is written in the transaction that makes its order CONSUMED, with an
 // outbox row. The row's runner is here: it wakes the cabinet, which then asks,
-// and is answered with everything that waits for it and how long each may still
-// begin (Answerer). The row stays, whatever was said to whom, until the
+// and is answered by intake with everything that waits for it and how long each
+// may still begin. The row stays, whatever was said to whom, until the
 // cabinet's report has come or the command's time is over; so a lost wake, ask
 // or answer costs time only, and a lost cabinet ends in a refund.
 package dispense
@@ -12,8 +12,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"vendline/shared/wire"
 )
 
 // ErrUnknown is returned for a command that does not exist.
@@ -43,12 +41,4 @@ type Ledger interface {
 // Publisher speaks to cabinets. What it says may get lost.
 type Publisher interface {
 	Wake(cabinet string)
-}
-
-// Answerer tells a cabinet what it is to dispense; intake asks it.
-type Answerer interface {
-	// OpenCommands is all that waits for a cabinet, oldest first, each with the
-	// milliseconds in which it may still begin, which is more than 0. What it
-	// returns is marked as offered in a committed transaction.
-	OpenCommands(ctx context.Context, cabinet string) ([]wire.Vend, error)
 }

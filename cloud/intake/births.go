@@ -7,13 +7,15 @@ import (
 	"vendline/shared/wire"
 )
 
-// births sends each cabinet that comes up what the cloud believes it can sell.
+// births sends each cabinet that comes up what the cloud believes it can sell,
+// and again when what it reports has changed that (see changed).
 type births struct {
 	in *Intake
 
 	mu     sync.Mutex
 	told   map[string]string // cabinet → session that was sent its stock
 	due    chan string       // cabinets to be sent their stock
+	calm   map[string]bool   // cabinets whose stock was sent lately → it has changed since
 	closed bool
 	worker sync.WaitGroup
 }
@@ -23,7 +25,7 @@ type births struct {
 const birthQueue = 16 << 10
 
 func newBirths(in *Intake) *births {
-	b := &births{in: in, told: map[string]string{}, due: make(chan string, birthQueue)}
+	b := &births{in: in, told: map[string]string{}, due: make(chan string, birthQueue), calm: map[string]bool{}}
 	for range 4 {
 		b.worker.Go(b.tell)
 	}

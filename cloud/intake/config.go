@@ -25,8 +25,9 @@ type Options struct {
 	Placer      Placer
 	Facts       Facts
 	DeadLetters DeadLetters
-	Stock       Stock   // nil: births are not answered with the cabinet's stock
-	Watcher     Watcher // nil: nobody listens for beats and states
+	Stock       Stock    // nil: births are not answered with the cabinet's stock
+	Commands    Commands // nil: cabinets that ask what to dispense are not heard
+	Watcher     Watcher  // nil: nobody listens for beats and states
 
 	Group   string // of the shared subscription; empty means "intake"
 	Workers int    // events worked on at once; 0 means 256
@@ -44,6 +45,7 @@ type Timing struct {
 	Retry        time.Duration // [100 ms] pause before the second try, tripled each time
 	Retries      int           // [3] tries after the first
 	Flush        time.Duration // [10 ms] an ack waits for company
+	Stock        time.Duration // [5 s] shortest time between two stock commands to one cabinet whose stock changes
 	ReconnectMax time.Duration // [60 s] longest pause between connects
 	Drain        time.Duration // [10 s] Close waits for events under way
 }
@@ -83,7 +85,7 @@ func (o *Options) fillDefaults() {
 		at  *time.Duration
 		def time.Duration
 	}{
-		{&t.Try, 10 * time.Second}, {&t.Retry, 100 * time.Millisecond}, {&t.Flush, 10 * time.Millisecond},
+		{&t.Try, 10 * time.Second}, {&t.Retry, 100 * time.Millisecond}, {&t.Flush, 10 * time.Millisecond}, {&t.Stock, 5 * time.Second},
 		{&t.ReconnectMax, time.Minute}, {&t.Drain, 10 * time.Second},
 	} {
 		if *d.at <= 0 {

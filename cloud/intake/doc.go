@@ -50,6 +50,12 @@ type Stock interface {
 	View(ctx context.Context, cabinet string) ([]wire.StockLine, error)
 }
 
+// Commands tells a cabinet what it is to dispense: all that waits for it, oldest
+// first, each with the milliseconds in which it may still begin.
+type Commands interface {
+	OpenCommands(ctx context.Context, cabinet string) ([]wire.Vend, error)
+}
+
 // Watcher hears of cabinets' health, in order. Its methods must not block;
 // presence.Fleet is one.
 type Watcher interface {

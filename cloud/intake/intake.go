@@ -45,6 +45,9 @@ func Start(o Options) (*Intake, error) {
 	shared := "$share/" + o.Group + "/"
 	in.events = newLink(o, o.Client, kind{clean: o.CleanSession}, in.receive,
 		shared+wire.TopicFilter(wire.ChannelOrder), shared+wire.TopicFilter(wire.ChannelFact))
+	if o.Commands != nil {
+		in.events.hear(shared + wire.TopicFilter(wire.ChannelAsk))
+	}
 	in.events.open()
 	var born func(wire.State)
 	if o.Stock != nil {
@@ -129,6 +132,8 @@ func (in *Intake) handle(m mqtt.Message) {
 		in.order(cabinet, m.Payload())
 	case ok && channel == wire.ChannelFact:
 		in.fact(cabinet, m.Payload())
+	case ok && channel == wire.ChannelAsk:
+		in.ask(cabinet, m.Payload())
 	default:
 		in.bury(letter{topic: m.Topic(), reason: "topic names no cabinet", payload: m.Payload()})
 	}

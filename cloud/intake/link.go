@@ -64,6 +64,9 @@ func newLink(o Options, id string, kind kind, handle func(mqtt.Message), filters
 	return l
 }
 
+// hear adds a filter whose messages may get lost (QoS 0); before open.
+func (l *link) hear(filter string) { l.filters[filter] = 0 }
+
 func (l *link) open() {
 	l.client.Connect() // never fails for good: see SetConnectRetry
 	go l.speak()

@@ -48,6 +48,9 @@ func (in *Intake) fact(cabinet string, payload []byte) {
 	case err == nil:
 		in.counts.facts.Add(1)
 		in.acks.add(cabinet, e.Epoch, e.Seq)
+		if in.births != nil && movesStock(e.Fact) {
+			in.births.changed(cabinet)
+		}
 		in.answered(cabinet)
 	case errors.As(err, &no) && !no.Code.Retryable():
 		if in.bury(letter{topic: wire.Topic(cabinet, wire.ChannelFact), reason: no.Error(), payload: payload, event: e}) {
