@@ -12,7 +12,7 @@
 // taken off once too often, which errs on the safe side and is over with the next
 // grant. A sale that it did not know of is not acknowledged, because the cloud
 // publishes a grant before the acknowledgements of sales that it has not counted
-// in it, and a broker keeps the order of one connection; so it is taken off. The
+// in it, and neither the broker nor the uplink changes the order; so it is taken off. The
 // same grant heard twice, or one that waited at the broker while we were away, is
 // no different: what was sold since is not acknowledged yet.
 package allowance

@@ -28,8 +28,8 @@ func (u *Uplink) routes() map[string]mqtt.MessageHandler {
 	return routes
 }
 
-// receive hands a message on and never blocks: paho calls it on its own
-// goroutines. When too much comes at once the message is acknowledged and
+// receive hands a message on and never blocks: paho calls it on the goroutine that
+// reads, in the order in which messages come. When too much comes at once the message is acknowledged and
 // dropped. Nothing is lost by that: its rows are still here, and are sent again
 // until an answer to them is stored.
 func (u *Uplink) receive(l letter) {
@@ -38,7 +38,7 @@ func (u *Uplink) receive(l letter) {
 	case u.inbox <- l:
 	default:
 		u.overflow.Add(1)
-		l.msg.Ack()
+		go l.msg.Ack() // it may wait for the writer, and the reader must not
 	}
 }
 
@@ -68,28 +68,41 @@ func (u *Uplink) settle(ctx context.Context) {
 // Should storing fail, it is acknowledged all the same: an unacknowledged
 // message holds a place in the broker's in-flight window until we reconnect,
 // while our rows, still here, ask for a new answer by themselves.
+//
+// What the cloud said first takes effect first: a grant of stock is read by which
+// sales were acknowledged before it.
 func (u *Uplink) settleBatch(ctx context.Context, batch []letter) {
 	var answers []outbox.Answer
+	var failed error
 	for _, l := range batch {
+		if l.channel == wire.ChannelCommand && len(answers) > 0 {
+			failed = errors.Join(failed, u.store(ctx, answers))
+			answers = nil
+		}
 		found, err := u.read(ctx, l)
 		if err != nil {
 			u.cfg.Log.Warn("message from the cloud ignored", "topic", l.msg.Topic(), "err", err)
 		}
 		answers = append(answers, found...)
 	}
-	err := u.box.Settle(ctx, answers)
-	if err != nil && ctx.Err() == nil {
-		u.cfg.Log.Error("answers not stored; their rows will be sent again", "answers", len(answers), "err", err)
-	}
-	if err == nil {
-		u.settled(answers)
-		u.nudge()
-	}
-	if ctx.Err() == nil || err == nil {
+	failed = errors.Join(failed, u.store(ctx, answers))
+	if ctx.Err() == nil || failed == nil {
 		for _, l := range batch {
 			l.msg.Ack()
 		}
 	}
+}
+
+func (u *Uplink) store(ctx context.Context, answers []outbox.Answer) error {
+	if err := u.box.Settle(ctx, answers); err != nil {
+		if ctx.Err() == nil {
+			u.cfg.Log.Error("answers not stored; their rows will be sent again", "answers", len(answers), "err", err)
+		}
+		return err
+	}
+	u.settled(answers)
+	u.nudge()
+	return nil
 }
 
 // settled takes rows out of the window that are gone from the outbox. An answer

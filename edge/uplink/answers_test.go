@@ -15,6 +15,7 @@ type fakeMessage struct {
 	acked   int
 	stored  func() bool
 	early   bool
+	told    chan struct{} // if not nil: receives a token per acknowledgement
 }
 
 func (*fakeMessage) Duplicate() bool   { return false }
@@ -26,6 +27,9 @@ func (m *fakeMessage) Payload() []byte { return m.payload }
 func (m *fakeMessage) Ack() {
 	m.acked++
 	m.early = m.early || m.stored != nil && !m.stored()
+	if m.told != nil {
+		m.told <- struct{}{}
+	}
 }
 
 func testUplink(t *testing.T) (*Uplink, *outbox.Outbox) {
@@ -45,11 +49,12 @@ func testUplink(t *testing.T) (*Uplink, *outbox.Outbox) {
 func TestTooManyAnswersAtOnceNeverBlockTheClient(t *testing.T) {
 	u, _ := testUplink(t)
 	n := cap(u.inbox)
-	last := new(fakeMessage)
+	last := &fakeMessage{told: make(chan struct{})}
 	for range n {
 		u.receive(letter{wire.ChannelVerdict, new(fakeMessage)})
 	}
 	u.receive(letter{wire.ChannelVerdict, last}) // nobody reads; it must return
+	<-last.told
 	if last.acked != 1 || u.Status().Dropped != 1 {
 		t.Fatalf("acked %d, dropped %d: it would hold a place at the broker for ever", last.acked, u.Status().Dropped)
 	}
@@ -87,5 +92,27 @@ func TestAnAgentThatIsStoppingAcknowledgesNothingUnstored(t *testing.T) {
 	u.settleBatch(ctx, []letter{{wire.ChannelAck, m}})
 	if m.acked != 0 {
 		t.Fatal("the broker would not deliver it again")
+	}
+}
+
+func TestWhatTheCloudSaidFirstTakesEffectFirst(t *testing.T) {
+	u, box := testUplink(t)
+	var seen []bool // at each command: was the row answered?
+	u.cfg.Command = func(context.Context, wire.Command) {
+		_, waiting, err := box.Row(1)
+		if err != nil {
+			t.Error(err)
+		}
+		seen = append(seen, !waiting)
+	}
+	fact := &wire.Fact{Kind: wire.FactSale, Lines: []wire.Line{{SKU: "a", Qty: 1}}}
+	if _, err := box.Append(t.Context(), outbox.Entry{ID: "01890000-0000-7000-8000-000000000001", Fact: fact}); err != nil {
+		t.Fatal(err)
+	}
+	command := &fakeMessage{payload: wire.Encode(wire.Command{V: 1, Cabinet: "C001", Kind: wire.CommandStock})}
+	ack := &fakeMessage{payload: wire.Encode(wire.Ack{V: 1, Cabinet: "C001", Epoch: box.Epoch(), Seqs: []int64{1}})}
+	u.settleBatch(t.Context(), []letter{{wire.ChannelCommand, command}, {wire.ChannelAck, ack}, {wire.ChannelCommand, command}})
+	if len(seen) != 2 || seen[0] || !seen[1] {
+		t.Fatalf("answered at each command: %v", seen)
 	}
 }
