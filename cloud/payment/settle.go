@@ -15,8 +15,11 @@ import (
 // order to appear.
 const parkedFor = 24 * time.Hour
 
-// outcomeMismatch is what came of a callback whose money was not what was asked.
-const outcomeMismatch = "mismatch"
+// What comes of a callback that books nothing.
+const (
+	outcomeMismatch = "mismatch" // its money is not what was asked
+	outcomeNoMoney  = "no_money" // it brings none
+)
 
 // CarryNotices settles callbacks that are kept.
 func (s *Service) CarryNotices(ctx context.Context, rows []outbox.Row) error {
@@ -37,6 +40,10 @@ func (s *Service) settle(ctx context.Context, row outbox.Row) error {
 	}
 	if k.Outcome != "" {
 		return s.Ledger.FinishNotice(ctx, at.Provider, at.ID, k.Outcome, row.ID)
+	}
+	if k.State != Paid {
+		// Of a refund, or a charge that was closed: our own calls know of it.
+		return s.Ledger.FinishNotice(ctx, k.Provider, k.ID, outcomeNoMoney, row.ID)
 	}
 	p, err := s.Ledger.PaymentOf(ctx, k.Provider, k.TradeNo)
 	if errors.Is(err, ErrUnknown) {
