@@ -11,6 +11,7 @@ import (
 	"vendline/cloud/order"
 	"vendline/cloud/orphan"
 	"vendline/cloud/outbox"
+	"vendline/cloud/payment"
 	"vendline/cloud/queue"
 	"vendline/cloud/statement"
 )
@@ -110,6 +111,39 @@ func (l ledgerPort) FinishEffects(ctx context.Context, row string, runs []effect
 
 func (l ledgerPort) SettleOrphan(ctx context.Context, h orphan.Hold) (orphan.Outcome, error) {
 	return through(l.p, "orphan settle", func() (orphan.Outcome, error) { return l.Ledger.SettleOrphan(ctx, h) })
+}
+
+func (l ledgerPort) OpenPayment(ctx context.Context, id, provider string) (payment.Payment, order.Order, error) {
+	var o order.Order
+	p, err := through(l.p, "open payment", func() (p payment.Payment, err error) {
+		p, o, err = l.Ledger.OpenPayment(ctx, id, provider)
+		return p, err
+	})
+	return p, o, err
+}
+
+func (l ledgerPort) ClosePayment(ctx context.Context, id string) error {
+	return pass(l.p, "close payment", func() error { return l.Ledger.ClosePayment(ctx, id) })
+}
+
+func (l ledgerPort) KeepNotice(ctx context.Context, provider string, n payment.Notice) (bool, error) {
+	return through(l.p, "keep notice", func() (bool, error) { return l.Ledger.KeepNotice(ctx, provider, n) })
+}
+
+func (l ledgerPort) FinishNotice(ctx context.Context, provider, id, outcome, row string) error {
+	return pass(l.p, "finish notice", func() error { return l.Ledger.FinishNotice(ctx, provider, id, outcome, row) })
+}
+
+func (l ledgerPort) ReturnSurplus(ctx context.Context, id, reason, row string) error {
+	return pass(l.p, "return surplus", func() error { return l.Ledger.ReturnSurplus(ctx, id, reason, row) })
+}
+
+func (l ledgerPort) FinishReturn(ctx context.Context, id, row string) error {
+	return pass(l.p, "finish return", func() error { return l.Ledger.FinishReturn(ctx, id, row) })
+}
+
+func (l ledgerPort) FailReturn(ctx context.Context, id, row, reason string, final bool) (bool, error) {
+	return through(l.p, "fail return", func() (bool, error) { return l.Ledger.FailReturn(ctx, id, row, reason, final) })
 }
 
 // senderPort is the queue as a mortal process reaches it.

@@ -15,6 +15,7 @@ import (
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
 	"vendline/cloud/orphan"
+	"vendline/cloud/payment"
 	"vendline/cloud/relay"
 	"vendline/cloud/timers"
 )
@@ -41,6 +42,7 @@ type process struct {
 	effects  *effect.Runner
 	timers   *timers.Timers
 	sweeper  *orphan.Sweeper
+	money    *payment.Service
 	ports    ledgerPort
 
 	mu   sync.Mutex
@@ -67,6 +69,9 @@ func (s *site) start(doom func(point string, hit int) bool) *process {
 	p.fence = &fence.Fence{Ledger: l, Stock: r, Log: log}
 	p.fast = &order.Fast{Stock: r, Ledger: l, Fence: p.fence}
 	p.orders = &order.Service{Ledger: l, Catalogue: products{}, Placer: p.fast, Watcher: order.NewWatcher(), Clock: s.Now, Hold: hold, Log: log}
+	p.money = &payment.Service{Ledger: l, Stock: p.orders, PublicURL: "https://vend.example", Clock: s.Now, Log: log, Providers: map[string]payment.Provider{
+		"till": tillPort{p, s.tills["till"]}, "kiosk": tillPort{p, s.tills["kiosk"]}}}
+	p.orders.Charges, p.orders.Sessions = p.money, l
 	p.relay = &relay.Relay{Sender: q, Store: l, Topics: relay.DefaultTopics()}
 	p.consumer = batch.New(l, r, batch.Options{Linger: time.Nanosecond, Log: log})
 	p.effects = &effect.Runner{Stock: r, Ledger: l, Fence: p.fence}

@@ -33,6 +33,7 @@ type site struct {
 	queue   *carrier
 	opening ledgertest.Stock
 	faults  faults
+	tills   map[string]*till
 
 	mu     sync.Mutex
 	now    time.Time
@@ -65,6 +66,7 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, ctx: t.Context(), file: filepath.Join(t.TempDir(), "l.db"), redis: miniredis.RunT(t), queue: &carrier{},
 		opening: opening(), now: time.UnixMilli(1_800_000_000_000).UTC()}
+	s.tills = map[string]*till{"till": newTill("till", s.Now), "kiosk": newTill("kiosk", s.Now)}
 	schema, err := empty()
 	s.ok(err)
 	s.ok(os.WriteFile(s.file, schema, 0o600))

@@ -23,10 +23,26 @@ func (p *process) pump(rng *rand.Rand) {
 	_, _ = p.timers.Sweep(p.ctx)
 }
 
+// pumpMoney is pump with what becomes of money.
+func (p *process) pumpMoney() {
+	p.pump(nil)
+	p.carryMoney()
+}
+
+// carryMoney carries out what waits of money, in the order in which one leads
+// to the next, a few seconds after the other.
+func (p *process) carryMoney() {
+	for _, kind := range []outbox.Kind{outbox.KindNotice, outbox.KindCheck, outbox.KindLate, outbox.KindRefund} {
+		p.site.pass(ledger.QuickLease)
+		p.carry(kind)
+	}
+}
+
 // carry claims rows of a kind whose lease is over, and carries them.
 func (p *process) carry(kind outbox.Kind) {
 	lease := ledger.QuickLease
-	run := map[outbox.Kind]outbox.Carrier{outbox.KindStock: p.relay.Stock, outbox.KindTimer: p.relay.Timer, outbox.KindRedis: p.effects.Carry}[kind]
+	run := map[outbox.Kind]outbox.Carrier{outbox.KindStock: p.relay.Stock, outbox.KindTimer: p.relay.Timer, outbox.KindRedis: p.effects.Carry,
+		outbox.KindNotice: p.money.CarryNotices, outbox.KindCheck: p.money.CarryChecks, outbox.KindLate: p.money.CarryLate, outbox.KindRefund: p.money.CarryRefunds}[kind]
 	rows, err := p.ports.Claim(p.ctx, kind, 64, func(int) time.Duration { return lease })
 	if err == nil && len(rows) > 0 {
 		_ = run(p.ctx, rows)
@@ -64,7 +80,7 @@ func (p *process) quiet() {
 		}
 		p.site.pass(11 * time.Minute) // the longest lease
 		_ = p.fence.Rebuild(p.ctx, cabinet)
-		p.pump(nil)
+		p.pumpMoney()
 	}
 }
 

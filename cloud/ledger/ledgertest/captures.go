@@ -134,8 +134,7 @@ func captureTwo(t *testing.T, f *Fixture) {
 		o := f.place(line("cola", 1))
 		var done [2]order.Captured
 		var wg sync.WaitGroup
-		for i, name := range []string{"sandbox", "wechat"} {
-			p := f.open(o, name)
+		for i, p := range []payment.Payment{f.open(o, "sandbox"), f.open(o, "wechat")} {
 			wg.Go(func() {
 				c := f.captureOf(p)
 				if err := f.Transition(f.ctx, c); err != nil {
