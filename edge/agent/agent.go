@@ -80,8 +80,7 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	began := time.Now()
-	mono := func() time.Duration { return time.Since(began) }
+	mono := sinceStart()
 	mint := ident.New(cfg.Now, cfg.Random)
 	box, err := outbox.Open(ctx, outbox.Options{Dir: cfg.Data, MaxSize: cfg.MaxSize, Cabinet: cfg.Cabinet, Check: cfg.Check,
 		Mint: mint, Now: cfg.Now, Mono: mono, Log: cfg.Log})
