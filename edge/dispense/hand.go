@@ -60,48 +60,52 @@ func (j *Journal) Next(ctx context.Context) (c Command, ok bool, err error) {
 	}
 }
 
-func (j *Journal) mayHand() bool {
+func (j *Journal) mayHand() bool { return len(j.candidates()) > 0 }
+
+// candidate is a command that may be handed out, as far as memory knows.
+type candidate struct {
+	id     string
+	number int64
+	until  time.Duration
+}
+
+// candidates are the commands that are ready and not over, oldest first.
+func (j *Journal) candidates() (list []candidate) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, _, ok := j.oldest()
-	return ok
-}
-
-// oldest finds the command to be handed out next. j.mu is held.
-func (j *Journal) oldest() (id string, s *standing, ok bool) {
 	now := j.opt.Mono()
-	for i, c := range j.open {
-		if c.state == Ready && c.asked > 0 && now < c.until && (s == nil || c.number < s.number) {
-			id, s = i, c
+	for id, s := range j.open {
+		if s.state == Ready && s.asked > 0 && now < s.until {
+			list = append(list, candidate{id, s.number, s.until})
 		}
 	}
-	return id, s, s != nil
+	slices.SortFunc(list, func(a, b candidate) int { return cmp.Compare(a.number, b.number) })
+	return list
 }
 
+// hand makes the first candidate dispensing that the file calls ready. Memory
+// follows with the commit, so one that another caller of the same commit has
+// taken is still a candidate here: only the file decides.
 func (j *Journal) hand(tx *outbox.Tx) (Command, time.Duration, error) {
-	j.mu.Lock()
-	id, s, ok := j.oldest()
-	var until time.Duration
-	if ok {
-		until = s.until
+	for _, c := range j.candidates() {
+		r, known, err := get(tx.Books, c.id)
+		if err != nil || !known {
+			j.opt.Log.Error("a command can not be read any more; it is never handed out", "id", c.id, "err", err)
+			tx.OnCommit(func() { j.closed(c.id) })
+			continue
+		}
+		if r.State != Ready {
+			continue
+		}
+		// Room was reserved when it came, but others may have filled the disk since.
+		if !tx.Room(outbox.ShareOwn, r.room()) {
+			return Command{}, 0, outbox.ErrFull
+		}
+		r.State = Dispensing
+		tx.OnCommit(func() { j.handed(c.id) })
+		return r.command(c.id), c.until, put(tx, c.id, r)
 	}
-	j.mu.Unlock()
-	if !ok {
-		return Command{}, 0, nil
-	}
-	r, known, err := get(tx.Books, id)
-	if err != nil || !known || r.State != Ready {
-		j.opt.Log.Error("a command is not as the journal should have it; it is never handed out", "id", id, "state", r.State, "err", err)
-		j.drop(id)
-		return Command{}, 0, nil
-	}
-	// Room was reserved when it came, but others may have filled the disk since.
-	if !tx.Room(outbox.ShareOwn, r.room()) {
-		return Command{}, 0, outbox.ErrFull
-	}
-	r.State = Dispensing
-	tx.OnCommit(func() { j.handed(id) })
-	return r.command(id), until, put(tx, id, r)
+	return Command{}, 0, nil
 }
 
 func (j *Journal) handed(id string) {
@@ -113,40 +117,20 @@ func (j *Journal) handed(id string) {
 	j.changed()
 }
 
-func (j *Journal) drop(id string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if s := j.open[id]; s != nil {
-		j.box.Reserve(-s.room)
-		delete(j.open, id)
-	}
-}
-
 // Dispensing lists what was handed out and has no result for every line, oldest
 // first. It hands out nothing.
 func (j *Journal) Dispensing() (list []Command, err error) {
-	var numbers []struct {
-		id     string
-		number int64
-	}
+	var handed []candidate
 	j.mu.Lock()
 	for id, s := range j.open {
 		if s.state == Dispensing {
-			numbers = append(numbers, struct {
-				id     string
-				number int64
-			}{id, s.number})
+			handed = append(handed, candidate{id: id, number: s.number})
 		}
 	}
 	j.mu.Unlock()
-	slices.SortFunc(numbers, func(a, b struct {
-		id     string
-		number int64
-	}) int {
-		return cmp.Compare(a.number, b.number)
-	})
+	slices.SortFunc(handed, func(a, b candidate) int { return cmp.Compare(a.number, b.number) })
 	list = []Command{}
-	for _, n := range numbers {
+	for _, n := range handed {
 		c, err := j.Get(n.id)
 		if err != nil {
 			return nil, err
