@@ -107,7 +107,12 @@ func (s *Server) create(req request) (reply, error) {
 	if left == 1 {
 		return reply{}, errStumble
 	}
-	return reply{URL: strings.TrimSuffix(s.opt.PublicURL, "/") + "/pay/" + c.TradeNo}, nil
+	return reply{URL: s.pageOf(c.TradeNo)}, nil
+}
+
+// pageOf is where a shopper pays a charge.
+func (s *Server) pageOf(tradeNo string) string {
+	return strings.TrimSuffix(s.opt.PublicURL, "/") + "/pay/" + tradeNo
 }
 
 func (s *Server) createOnce(c *charge) error {

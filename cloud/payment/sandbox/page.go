@@ -66,7 +66,7 @@ func (s *Server) pressButton(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err == nil:
-		http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
+		http.Redirect(w, r, s.pageOf(tradeNo), http.StatusSeeOther) // not the request's path: the server may be mounted below another
 	case errors.Is(err, payment.ErrPaid):
 		s.show(w, r, "It has been paid already.")
 	case errors.Is(err, payment.ErrRefused):

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -118,5 +119,21 @@ func TestAPageNobodyMadeAndAButtonNobodyKnows(t *testing.T) {
 	}
 	if status, _ := r.browse(t, http.MethodPost, "steal"); status != http.StatusBadRequest {
 		t.Errorf("an unknown button: %d", status)
+	}
+}
+
+// The service shows the page below a path of its own, and strips that path
+// before the server sees it.
+func TestAPressedButtonLeadsBackToThePageAsShoppersReachIt(t *testing.T) {
+	r := open(t)
+	w := httptest.NewRecorder()
+	req := httptest.NewRequest(http.MethodPost, "/sandbox/pay/"+tradeNo, strings.NewReader("button=pay"))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if _, err := r.Create(t.Context(), r.charge(350)); err != nil {
+		t.Fatal(err)
+	}
+	http.StripPrefix("/sandbox", r.server).ServeHTTP(w, req)
+	if got := w.Header().Get("Location"); w.Code != http.StatusSeeOther || got != "http://sandbox.example/pay/"+tradeNo {
+		t.Errorf("%d, Location %q", w.Code, got)
 	}
 }
