@@ -66,13 +66,16 @@ func (v *vend) hear(ctx context.Context, f Fact, said []wire.DispenseLine) error
 		was := v.reports[s.SKU]
 		now := lineReport{result: string(s.State), units: s.Units, fact: f.ID, epoch: f.Epoch, seq: f.Seq}
 		if !was.yields(now) {
+			if err := v.redate(ctx, l, now, known, correct); err != nil {
+				return err
+			}
 			continue
 		}
 		if was.result == string(wire.Uncertain) { // a better word on what had happened then
 			now.fact, now.epoch, now.seq = was.fact, was.epoch, was.seq
 		}
 		if n := was.correction(now, l.Qty, known.cover(f.Cabinet, now.epoch, s.SKU, now.seq)); n != 0 {
-			correct[s.SKU] = n
+			correct[s.SKU] += n
 		}
 		if err := v.conclude(ctx, l, now, s.Detail); err != nil {
 			return err
@@ -85,6 +88,22 @@ func (v *vend) hear(ctx context.Context, f Fact, said []wire.DispenseLine) error
 		return err
 	}
 	return v.settle(ctx)
+}
+
+// redate takes note that a line's first report, which says when it happened, is
+// an earlier one than was thought: it came after a better word on the line.
+func (v *vend) redate(ctx context.Context, l *order.Line, first lineReport, known counts, correct skuUnits) error {
+	r := v.reports[l.SKU]
+	if r.epoch != first.epoch || r.seq <= first.seq {
+		return nil
+	}
+	before := known.cover(v.order.Cabinet, r.epoch, l.SKU, r.seq)
+	r.fact, r.seq = first.fact, first.seq
+	if !before && known.cover(v.order.Cabinet, r.epoch, l.SKU, r.seq) {
+		correct[l.SKU] += r.gone(l.Qty) // a count had found it gone already
+	}
+	v.reports[l.SKU] = r
+	return setReport(ctx, v.tx, v.order.ID, l.SKU, v.command.id, r, v.b.now)
 }
 
 // conclude does what follows from a line's news.

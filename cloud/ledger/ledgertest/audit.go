@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Stock is units by SKU.
@@ -27,7 +28,11 @@ func Audit(ctx context.Context, db *sql.DB, opening map[string]Stock) ([]string,
 		return a.wrong, a.err
 	}
 	money, err := AuditMoney(ctx, db)
-	return append(a.wrong, money...), err
+	if err != nil {
+		return a.wrong, err
+	}
+	lines, err := AuditLines(ctx, db)
+	return slices.Concat(a.wrong, money, lines), err
 }
 
 // Truth is what can be sold at a cabinet: opening stock, all facts and all

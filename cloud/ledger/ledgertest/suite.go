@@ -31,6 +31,7 @@ type promise struct {
 func Run(t *testing.T, target Target) {
 	all := [][]promise{
 		schema(), placements(), groups(), replaced(), transitions(), retries(), openings(), captures(), refunds(), facts(),
+		commands(), results(), stocktakes(), offline(),
 		statements(), failures(), shortages(), generations(), effects(), orphans(), outboxes(), letters(),
 		synchronous(), handovers(), histories(),
 	}
