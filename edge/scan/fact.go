@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -69,8 +70,8 @@ func (in postedFact) fact() (*wire.Fact, error) {
 
 // blame names the field by the name that the firmware knows it by.
 func (in postedFact) blame(err error) error {
-	field, ok := err.(*wire.FieldError)
-	if !ok {
+	var field *wire.FieldError
+	if !errors.As(err, &field) {
 		return err
 	}
 	path := strings.TrimPrefix(field.Path, "fact.")
