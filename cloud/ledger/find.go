@@ -14,7 +14,7 @@ type querier interface {
 	QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error)
 }
 
-const selectOrder = "SELECT order_sn, cabinet_id, user_id, status, version, amount, currency, orphan, created_at, changed_at, expires_at, hold_until, priced_at FROM trade_order"
+const selectOrder = "SELECT order_sn, cabinet_id, user_id, status, version, amount, currency, orphan, created_at, changed_at, expires_at, hold_until, priced_at, intent FROM trade_order"
 
 // Find returns an order with its lines, or order.ErrUnknown.
 func (l *Ledger) Find(ctx context.Context, id string) (order.Order, error) {
@@ -33,7 +33,7 @@ type stored struct {
 	changedAt int64
 }
 
-// orders runs an order query and fills in the lines.
+// orders runs an order query and fills in the lines, and intents if there are any.
 func orders(ctx context.Context, q querier, query string, args ...any) ([]stored, error) {
 	found, err := heads(ctx, q, query, args...)
 	if err != nil || len(found) == 0 {
@@ -53,7 +53,7 @@ func orders(ctx context.Context, q querier, query string, args ...any) ([]stored
 		}
 		ids = ids[n:]
 	}
-	return found, nil
+	return found, fillIntents(ctx, q, found)
 }
 
 func heads(ctx context.Context, q querier, query string, args ...any) ([]stored, error) {
@@ -66,15 +66,18 @@ func heads(ctx context.Context, q querier, query string, args ...any) ([]stored,
 	for rows.Next() {
 		var o stored
 		var status string
-		var orphan int
+		var orphan, intent int
 		var created, expires int64
 		var hold sql.NullInt64
-		if err := rows.Scan(&o.ID, &o.Cabinet, &o.User, &status, &o.Version, &o.Amount, &o.Currency, &orphan, &created, &o.changedAt, &expires, &hold, &o.PricedAt); err != nil {
+		if err := rows.Scan(&o.ID, &o.Cabinet, &o.User, &status, &o.Version, &o.Amount, &o.Currency, &orphan, &created, &o.changedAt, &expires, &hold, &o.PricedAt, &intent); err != nil {
 			return nil, err
 		}
 		o.Status, o.Orphan, o.CreatedAt, o.ExpiresAt = order.Status(status), orphan != 0, ms(created), ms(expires)
 		if hold.Valid {
 			o.HoldUntil = ms(hold.Int64)
+		}
+		if intent != 0 {
+			o.Intent = &order.Intent{}
 		}
 		found = append(found, o)
 	}

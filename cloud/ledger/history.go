@@ -61,6 +61,9 @@ func (l *Ledger) History(ctx context.Context, id string) ([]order.Entry, error) 
 func placed(o order.Order) order.Entry {
 	e := order.Entry{At: o.CreatedAt, Kind: order.EntryTransition, Event: order.PreDeduct, From: order.Init, To: order.PreReserved, Version: 1,
 		Amount: o.Amount, Currency: o.Currency, Cause: "placed"}
+	if o.Intent != nil {
+		return order.Entry{At: o.CreatedAt, Kind: order.EntryIntent, To: order.Init, State: string(order.IntentPending), Amount: o.Amount, Currency: o.Currency, Cause: "taken in"}
+	}
 	if o.Orphan {
 		e.To, e.Event, e.Cause = order.RolledBack, order.Timeout, "given back: no placement finished"
 	}

@@ -43,14 +43,16 @@ type Options struct {
 
 // Ledger is safe for concurrent use.
 type Ledger struct {
-	dialect Dialect
-	db      *sql.DB // writes
-	read    *sql.DB // reads outside transactions
-	opt     Options
-	placing *group.Group[order.Placement]
-	moving  *group.Group[order.Change]
-	facts   *group.Group[factItem]
-	stockID stockIDs
+	dialect  Dialect
+	db       *sql.DB // writes
+	read     *sql.DB // reads outside transactions
+	opt      Options
+	placing  *group.Group[order.Placement]
+	moving   *group.Group[order.Change]
+	facts    *group.Group[factItem]
+	intents  *group.Group[order.Order]
+	refusals *group.Group[order.Refused]
+	stockID  stockIDs
 
 	sessions sessions
 	counters Counters
@@ -108,6 +110,8 @@ func Open(ctx context.Context, d Dialect, dsn string, opt Options) (*Ledger, err
 	}
 	l.placing = group.New(group.Options{Max: opt.Group, Workers: opt.Workers}, l.placeGroup)
 	l.moving = group.New(group.Options{Max: opt.Group, Workers: opt.Workers}, l.moveGroup)
+	l.intents = group.New(group.Options{Max: opt.Group, Workers: opt.Workers}, l.takeInGroup)
+	l.refusals = group.New(group.Options{Max: opt.Group, Workers: 1}, l.refuseGroup)
 	l.facts = group.New(group.Options{Max: opt.Group, Workers: 1}, l.factGroup)
 	l.sessions.group = group.New(group.Options{Max: opt.Group, Workers: 1}, l.seeGroup)
 	return l, nil
@@ -140,6 +144,8 @@ func (l *Ledger) prepare(ctx context.Context) error {
 func (l *Ledger) Close() {
 	l.placing.Close()
 	l.moving.Close()
+	l.intents.Close()
+	l.refusals.Close()
 	l.facts.Close()
 	l.sessions.group.Close()
 	l.closeDB()

@@ -58,8 +58,12 @@ func (w *moves) flush(ctx context.Context, tx *sql.Tx) error {
 		if m.hold != 0 {
 			hold = m.hold
 		}
-		args := append([]any{string(m.to), m.cause, w.now, hold, string(m.from)}, ids...)
-		res, err := tx.ExecContext(ctx, `UPDATE trade_order SET status = ?, version = version + 1, cause = ?, changed_at = ?, hold_until = ?
+		args, first := []any{string(m.to), m.cause, w.now, hold}, ""
+		if m.from == order.Init { // a hold's first end is what it is answered with for ever
+			args, first = append(args, hold), ", expires_at = ?"
+		}
+		args = append(append(args, string(m.from)), ids...)
+		res, err := tx.ExecContext(ctx, `UPDATE trade_order SET status = ?, version = version + 1, cause = ?, changed_at = ?, hold_until = ?`+first+`
 			WHERE status = ? AND order_sn IN (`+marks(len(ids))+")", args...)
 		if err != nil {
 			return fmt.Errorf("update orders: %w", err)

@@ -20,6 +20,9 @@ import (
 //   - A retry that died: the order's version is raised, so that the late
 //     transition fails.
 //   - An order of another cabinet under this id: only the hold is given back.
+//   - An order that waits to be placed: its outbox row goes on with the hold, or
+//     refuses the order.
+//   - An order that was refused to be placed: the hold is given back.
 //   - An order that stands at this version: nothing to do.
 //
 // The release reaches Redis through the outbox. order.ErrStale and ErrDoubled
@@ -46,6 +49,12 @@ func (l *Ledger) SettleOrphan(ctx context.Context, h orphan.Hold) (outcome orpha
 		case found[0].Cabinet != h.Cabinet:
 			err = l.spend(ctx, tx, h)
 			b.effect(effect.Effect{Release: releaseHold(h, h.Version+1)})
+		case found[0].Pending():
+			outcome = orphan.Standing
+			return nil
+		case found[0].Refused():
+			err = l.spend(ctx, tx, h)
+			b.effect(effect.Effect{Release: releaseHold(h, max(h.Version+1, found[0].Version))})
 		case h.Version > found[0].Version && found[0].Status == order.RolledBack:
 			err = l.outrun(ctx, tx, b, found[0].Order, h)
 		default:

@@ -136,10 +136,17 @@ func whoseStock(ctx context.Context, tx *sql.Tx, p *order.Placement) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("read ticket: %w", err)
-	case spent == 0:
-		return order.ErrSpare
+	case spent > 0:
+		return order.ErrExists
 	}
-	return order.ErrExists
+	found, err := orders(ctx, tx, selectOrder+" WHERE order_sn = ?", p.Order.ID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read order: %w", err)
+	case len(found) > 0 && found[0].Pending() && found[0].SameContent(p.Order):
+		return order.ErrExists
+	}
+	return order.ErrSpare
 }
 
 // appendTicket appends a run's ticket; a run that took nothing drew none.

@@ -8,12 +8,12 @@ import (
 	"vendline/cloud/order"
 )
 
-// retryGenerations reads, and locks until the end, the generations that retries
-// in cs must have run under.
-func (l *Ledger) retryGenerations(ctx context.Context, tx *sql.Tx, cs []*order.Change, current map[string]order.Order) (map[string]string, error) {
+// runGenerations reads, and locks until the end, the generations that changes
+// in cs which took stock must have run under.
+func (l *Ledger) runGenerations(ctx context.Context, tx *sql.Tx, cs []*order.Change, current map[string]order.Order) (map[string]string, error) {
 	cabinets := map[string]struct{}{}
 	for _, c := range cs {
-		if o, ok := current[c.ID]; ok && c.Event == order.RetryDeduct && !l.opt.Direct {
+		if o, ok := current[c.ID]; ok && (c.Event == order.RetryDeduct || c.Event == order.PreDeduct) && !l.opt.Direct {
 			cabinets[o.Cabinet] = struct{}{}
 		}
 	}

@@ -103,9 +103,11 @@ func (l *Ledger) sellable(ctx context.Context, tx *sql.Tx, cabinet string) (map[
 	return out, err
 }
 
-// marks reads the orders a rebuilt Redis must remember.
+// marks reads the orders a rebuilt Redis must remember. One that waits to be
+// placed is none: what a run took for it and did not commit does not count, and
+// it takes its basket anew.
 func (l *Ledger) marks(ctx context.Context, tx *sql.Tx, cabinet string, since, now int64) ([]fence.Mark, error) {
-	found, err := orders(ctx, tx, selectOrder+" WHERE cabinet_id = ? AND changed_at >= ?", cabinet, since)
+	found, err := orders(ctx, tx, selectOrder+" WHERE cabinet_id = ? AND changed_at >= ? AND version > 0", cabinet, since)
 	if err != nil {
 		return nil, fmt.Errorf("read orders: %w", err)
 	}

@@ -24,17 +24,25 @@ var errShort = errors.New("ledger: stock short")
 // now; limits come after the stock rows' locks, so that of two orders at once
 // the second one counts the first.
 func (l *Ledger) PlaceSync(ctx context.Context, o order.Order, limits []order.Item) error {
+	return l.direct(ctx, o.Cabinet, limits, func(tx *sql.Tx, b *rowSet) (order.Order, error) {
+		if err := l.replaced(ctx, tx, b, []order.Order{o}); err != nil {
+			return o, err
+		}
+		return o, l.insertDirect(ctx, tx, o)
+	})
+}
+
+// direct places the order that put writes, in one transaction.
+func (l *Ledger) direct(ctx context.Context, cabinet string, limits []order.Item, put func(tx *sql.Tx, b *rowSet) (order.Order, error)) error {
 	var rows []outbox.Row
-	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
+	var o order.Order
+	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) (err error) {
 		rows = nil
-		if err := l.checkDirect(ctx, tx, o.Cabinet); err != nil {
+		if err := l.checkDirect(ctx, tx, cabinet); err != nil {
 			return err
 		}
 		b := l.newRows(l.now())
-		if err := l.replaced(ctx, tx, b, []order.Order{o}); err != nil {
-			return err
-		}
-		if err := l.insertDirect(ctx, tx, o); err != nil {
+		if o, err = put(tx, b); err != nil {
 			return err
 		}
 		rest, err := l.applyTx(ctx, tx, []statement.Statement{statementOf(o)})

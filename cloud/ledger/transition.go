@@ -67,7 +67,7 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 	if err != nil {
 		return nil, err
 	}
-	gens, err := l.retryGenerations(ctx, tx, cs, current)
+	gens, err := l.runGenerations(ctx, tx, cs, current)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +78,7 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 	b := l.newRows(now)
 	w := &moves{l: l, now: now}
 	var direct []order.Order
+	var admitted admitted
 	for i, c := range cs {
 		if errs[i] != nil {
 			continue
@@ -98,6 +99,9 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 		}
 		if err == nil && c.Event == order.RetryDeduct && !l.opt.Direct {
 			err = countRetry(ctx, tx, c.Run, next, gens[o.Cabinet])
+		}
+		if err == nil && c.Event == order.PreDeduct {
+			err = admitted.add(c.Run, &next, gens[o.Cabinet], l.opt.Direct)
 		}
 		var refused *order.StateError
 		if errors.As(err, &refused) || errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrDoubled) || errors.Is(err, order.ErrUnknown) {
@@ -125,6 +129,9 @@ func (l *Ledger) moveTx(ctx context.Context, tx *sql.Tx, cs []*order.Change, err
 		}
 		l.tell(b, next)
 	}
+	if err := admitted.write(ctx, tx, b); err != nil {
+		return nil, err
+	}
 	if err := w.flush(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -143,12 +150,15 @@ func transition(was, next order.Order, e order.Event, cause string) order.Entry 
 // step is the order that a change makes of o, or a *order.StateError.
 func (l *Ledger) step(o order.Order, c *order.Change, now int64) (order.Order, error) {
 	to, ok := order.Next(o.Status, c.Event)
-	if !ok || c.Version != 0 && c.Version != o.Version || !c.NotBefore.IsZero() && c.NotBefore.Before(o.HoldUntil) {
+	if !ok || o.Refused() || c.Version != 0 && c.Version != o.Version || !c.NotBefore.IsZero() && c.NotBefore.Before(o.HoldUntil) {
 		return o, &order.StateError{Order: o, Event: c.Event}
 	}
 	o.Status, o.Version, o.HoldUntil = to, o.Version+1, time.Time{}
 	if to == order.PreReserved {
 		o.HoldUntil = ms(now).Add(l.opt.Hold)
+	}
+	if c.Event == order.PreDeduct {
+		o.ExpiresAt = o.HoldUntil
 	}
 	return o, nil
 }
@@ -188,6 +198,9 @@ func (l *Ledger) lockOrders(ctx context.Context, tx *sql.Tx, cs []*order.Change)
 func (l *Ledger) announceMoved(cs []*order.Change, errs []error) {
 	done := make([]order.Order, 0, len(cs))
 	for i, c := range cs {
+		if errs[i] == nil && c.Event == order.PreDeduct {
+			l.counters.Orders.Add(1)
+		}
 		if errs[i] == nil && (c.Capture == nil || c.Captured == order.CapturedPays) {
 			done = append(done, c.After)
 		}

@@ -25,6 +25,7 @@ type EntryKind string
 
 // Kinds of entries.
 const (
+	EntryIntent     EntryKind = "intent"     // taken in to be placed afterwards, or refused since
 	EntryTransition EntryKind = "transition" // the order's state changed
 	EntryPayment    EntryKind = "payment"    // a charge was opened, paid, closed
 	EntryCommand    EntryKind = "command"    // the cabinet was told to dispense, or the time for it is over

@@ -29,6 +29,7 @@ type Order struct {
 	ExpiresAt time.Time // when the hold was to end, as first answered
 	HoldUntil time.Time // when the present hold ends; zero when there is none; in MySQL, this is the truth
 	PricedAt  int64     // planogram version it was priced under; 0 is none
+	Intent    *Intent   // of an order that was taken in, to be placed afterwards; nil for one placed at once
 }
 
 // Line is one SKU of an order.
@@ -55,8 +56,12 @@ const (
 )
 
 // SameContent reports whether two orders under one id ask for the same thing:
-// cabinet, shopper and basket. Prices may differ; the first ones stand.
+// cabinet, shopper and basket, and whom to tell, if both are to be placed
+// afterwards. Prices may differ; the first ones stand.
 func (o Order) SameContent(p Order) bool {
+	if o.Intent != nil && p.Intent != nil && o.Intent.Callback != p.Intent.Callback {
+		return false
+	}
 	return o.Cabinet == p.Cabinet && o.User == p.User &&
 		slices.EqualFunc(o.Lines, p.Lines, func(a, b Line) bool { return a.SKU == b.SKU && a.Qty == b.Qty })
 }

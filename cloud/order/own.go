@@ -22,8 +22,8 @@ const (
 // What it gives back goes to whoever comes first. That is this order, unless
 // somebody else asks in the few milliseconds between: then it hears no, as it
 // did before. Dies after giving back: the shopper comes again, under the same id.
-func (s *Service) placeOver(ctx context.Context, o Order, items []Item) error {
-	no := s.Placer.Place(ctx, o, items)
+func (s *Service) placeOver(ctx context.Context, o Order, items []Item, place func(context.Context, Order, []Item) error) error {
+	no := place(ctx, o, items)
 	var refused *Refusal
 	if !errors.As(no, &refused) || refused.Code != wire.CodeStockShort && refused.Code != wire.CodePurchaseLimit {
 		return no
@@ -42,7 +42,7 @@ func (s *Service) placeOver(ctx context.Context, o Order, items []Item) error {
 		}
 	}
 	for range ownTries {
-		if no = s.Placer.Place(ctx, o, items); !errors.As(no, &refused) || refused.Code != wire.CodeStockShort && refused.Code != wire.CodePurchaseLimit {
+		if no = place(ctx, o, items); !errors.As(no, &refused) || refused.Code != wire.CodeStockShort && refused.Code != wire.CodePurchaseLimit {
 			return no
 		}
 		select {

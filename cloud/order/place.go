@@ -28,17 +28,7 @@ type Fast struct {
 // not count: it starts over under the same id and version.
 func (f *Fast) Place(ctx context.Context, o Order, items []Item) error {
 	b := Basket{ID: o.ID, Version: o.Version, Cabinet: o.Cabinet, User: o.User, Items: items}
-	for range attempts {
-		taken, err := f.Stock.Deduct(ctx, b)
-		if errors.Is(err, ErrNotLoaded) {
-			if err := f.Fence.Rebuild(ctx, o.Cabinet); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	return f.take(ctx, b, func(taken Taken) error {
 		if taken.Seen {
 			if _, err := f.Ledger.Find(ctx, o.ID); err == nil {
 				return ErrExists
@@ -49,9 +39,8 @@ func (f *Fast) Place(ctx context.Context, o Order, items []Item) error {
 				return &Refusal{Code: wire.CodeOrderReleased, Detail: "the first attempt was given back; order again under a new id or key"}
 			}
 		}
-		err = f.Ledger.Place(ctx, &Placement{Order: o, Run: taken.Run})
-		switch {
-		case errors.Is(err, ErrSpare) && !taken.Seen:
+		err := f.Ledger.Place(ctx, &Placement{Order: o, Run: taken.Run})
+		if errors.Is(err, ErrSpare) && !taken.Seen {
 			// Stock was taken for an order that exists: its marker had expired,
 			// or it belongs to another cabinet. Redis is wrong by this basket; a
 			// rebuild makes it exact.
@@ -59,16 +48,38 @@ func (f *Fast) Place(ctx context.Context, o Order, items []Item) error {
 				return err
 			}
 			return ErrExists
-		case errors.Is(err, ErrExists):
+		}
+		if errors.Is(err, ErrExists) {
 			// A second tap saw the marker of this run and was the first to commit.
 			return ErrExists
+		}
+		return err
+	})
+}
+
+// take takes a basket in Redis and makes it count by commit, under a generation
+// that is current and a ticket that nobody else drew; while they are not, it
+// starts over under the same id and version.
+func (f *Fast) take(ctx context.Context, b Basket, commit func(Taken) error) error {
+	for range attempts {
+		taken, err := f.Stock.Deduct(ctx, b)
+		if errors.Is(err, ErrNotLoaded) {
+			if err := f.Fence.Rebuild(ctx, b.Cabinet); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		switch err := commit(taken); {
 		case errors.Is(err, ErrDoubled):
-			if err := f.Fence.Draw(ctx, o.Cabinet, taken.Generation); err != nil {
+			if err := f.Fence.Draw(ctx, b.Cabinet, taken.Generation); err != nil {
 				return err
 			}
 			fallthrough
 		case errors.Is(err, ErrStale):
-			if err := f.Fence.Rebuild(ctx, o.Cabinet); err != nil {
+			if err := f.Fence.Rebuild(ctx, b.Cabinet); err != nil {
 				return err
 			}
 		default:
@@ -86,43 +97,44 @@ func (p *Sync) Place(ctx context.Context, o Order, items []Item) error {
 	return p.Ledger.PlaceSync(ctx, o, items)
 }
 
+// Admit implements Placer.
+func (p *Sync) Admit(ctx context.Context, o Order, items []Item) error {
+	return p.Ledger.AdmitSync(ctx, o, items)
+}
+
+// Admit places a pending order: the basket in Redis, then INIT to PRE_RESERVED
+// in MySQL.
+//
+// Dies between the two: nobody was told of an outcome; the order's outbox row
+// comes again, finds the marker of this run and goes on with it, or refuses the
+// order, which gives back what its marker says. Dies after: the row finds the
+// order placed.
+func (f *Fast) Admit(ctx context.Context, o Order, items []Item) error {
+	b := Basket{ID: o.ID, Version: o.Version + 1, Cabinet: o.Cabinet, User: o.User, Items: items}
+	return f.take(ctx, b, func(taken Taken) error {
+		if taken.Released { // placed, and over again; or refused
+			return ErrExists
+		}
+		return f.Ledger.Transition(ctx, &Change{ID: o.ID, Event: PreDeduct, Cause: "placed", Run: taken.Run})
+	})
+}
+
 // Retry takes a rolled-back order's basket again (EV_RETRY_DEDUCT): for a
 // shopper whose payment came late and who is still there.
-func (f *Fast) Retry(ctx context.Context, o Order, items []Item) (Order, error) {
+func (f *Fast) Retry(ctx context.Context, o Order, items []Item) (after Order, err error) {
 	b := Basket{ID: o.ID, Version: o.Version + 1, Cabinet: o.Cabinet, User: o.User, Items: items}
-	for range attempts {
-		taken, err := f.Stock.Deduct(ctx, b)
-		if errors.Is(err, ErrNotLoaded) {
-			if err := f.Fence.Rebuild(ctx, o.Cabinet); err != nil {
-				return Order{}, err
-			}
-			continue
-		}
-		if err != nil {
-			return Order{}, err
-		}
+	err = f.take(ctx, b, func(taken Taken) error {
 		if taken.Released {
-			return Order{}, &Refusal{Code: wire.CodeOrderReleased, Detail: "the order moved on; read it again"}
+			return &Refusal{Code: wire.CodeOrderReleased, Detail: "the order moved on; read it again"}
 		}
 		c := Change{ID: o.ID, Event: RetryDeduct, Cause: "paid late", Version: o.Version, Run: taken.Run}
-		err = f.Ledger.Transition(ctx, &c)
-		switch {
-		case errors.Is(err, ErrDoubled):
-			if err := f.Fence.Draw(ctx, o.Cabinet, taken.Generation); err != nil {
-				return Order{}, err
-			}
-			fallthrough
-		case errors.Is(err, ErrStale):
-			if err := f.Fence.Rebuild(ctx, o.Cabinet); err != nil {
-				return Order{}, err
-			}
-		case err != nil:
-			return Order{}, err // c may still be on its way: others share the trip
-		default:
-			return c.After, nil
+		err := f.Ledger.Transition(ctx, &c)
+		if err == nil { // else c may still be on its way: others share the trip
+			after = c.After
 		}
-	}
-	return Order{}, &Refusal{Code: wire.CodeFenced, Detail: "the cabinet's stock is being rebuilt"}
+		return err
+	})
+	return after, err
 }
 
 // mayBeOld reports whether an id may be older than the markers in Redis: its

@@ -71,7 +71,8 @@ type Ledger interface {
 	Holds(ctx context.Context, user, cabinet string) ([]Order, error)
 	// Transition carries out a change as a compare-and-set on (state, version),
 	// in a transaction shared with other callers, and fills in c.After. Errors:
-	// ErrUnknown, *StateError, and for RetryDeduct ErrStale and ErrDoubled.
+	// ErrUnknown, *StateError, and for PreDeduct and RetryDeduct ErrStale and
+	// ErrDoubled.
 	Transition(ctx context.Context, c *Change) error
 }
 
@@ -79,6 +80,8 @@ type Ledger interface {
 // without Redis or a queue: the synchronous mode. Errors: ErrExists, *Refusal.
 type SyncLedger interface {
 	PlaceSync(ctx context.Context, o Order, limits []Item) error
+	// AdmitSync places a pending order. Errors: *StateError, *Refusal.
+	AdmitSync(ctx context.Context, o Order, limits []Item) error
 }
 
 // Change asks for one transition.
@@ -87,7 +90,7 @@ type Change struct {
 	Event   Event
 	Cause   string // why, for people: "timeout", "cancelled by shopper"
 	Version int64  // when not 0, the version the order must have
-	Run     Run    // RetryDeduct: the run that took the basket again
+	Run     Run    // PreDeduct, RetryDeduct: the run that took the basket
 	// NotBefore, when set, refuses the change with a *StateError while the hold
 	// lives: it is the clock that the order's end is compared with.
 	NotBefore time.Time

@@ -3,8 +3,6 @@ package order
 import (
 	"context"
 	"fmt"
-
-	"vendline/shared/wire"
 )
 
 // Retry takes a rolled-back order's basket again (EV_RETRY_DEDUCT), for a
@@ -12,16 +10,9 @@ import (
 // today. Errors: a *Refusal when the basket is not to be had, a *StateError when
 // the order moved on; any other means that the outcome is unknown.
 func (s *Service) Retry(ctx context.Context, o Order) (Order, error) {
-	items := make([]Item, len(o.Lines))
-	for i, l := range o.Lines {
-		p, ok, err := s.Catalogue.Product(ctx, l.SKU)
-		if err != nil {
-			return Order{}, fmt.Errorf("retry: look %s up: %w", l.SKU, err)
-		}
-		if !ok {
-			return Order{}, &Refusal{Code: wire.CodeSKUUnknown, Detail: "no product " + l.SKU + " is sold here any more"}
-		}
-		items[i] = Item{SKU: l.SKU, Qty: l.Qty, Limit: p.UserLimit}
+	items, err := s.limits(ctx, o)
+	if err != nil {
+		return Order{}, fmt.Errorf("retry: %w", err)
 	}
 	if fast, ok := s.Placer.(*Fast); ok {
 		return fast.Retry(ctx, o, items)

@@ -16,6 +16,8 @@ type Service struct {
 	Ledger    Ledger
 	Catalogue Catalogue
 	Placer    Placer   // *Fast or *Sync
+	Intents   Intents  // nil: every order is placed at once
+	Room      *Room    // for intents; nil likewise
 	Charges   Charges  // nil: nobody pays at a provider
 	Sessions  Sessions // nil: nobody notes who waits
 	Watcher   *Watcher
@@ -30,6 +32,9 @@ type Service struct {
 // again.
 type Placer interface {
 	Place(ctx context.Context, o Order, items []Item) error
+	// Admit does the same with a pending order; one that is decided already is
+	// ErrExists, or a *StateError.
+	Admit(ctx context.Context, o Order, items []Item) error
 }
 
 // Place is the one way into the system, for phones and cabinets alike.
@@ -40,41 +45,51 @@ type Placer interface {
 // the first order stands. Dies anywhere: the caller asks again under the same
 // id; whatever the first attempt took is either used or given back, once.
 func (s *Service) Place(ctx context.Context, r Request) (o Order, replay bool, err error) {
-	o, err = s.draft(r)
+	o, items, first, err := s.prepare(ctx, r)
 	if err != nil {
 		return Order{}, false, err
+	}
+	if first != nil {
+		return answer(*first, o)
+	}
+	var refused *Refusal
+	switch err := s.placeOver(ctx, o, items, s.Placer.Place); {
+	case err == nil:
+		return o, false, nil
+	case errors.Is(err, ErrExists):
+		return s.exists(ctx, o, err)
+	case errors.As(err, &refused) && s.Room.Used():
+		// The id may be one that was taken in: nobody hears no of it before its time.
+		return s.exists(ctx, o, err)
+	default:
+		return Order{}, false, err
+	}
+}
+
+// prepare drafts and prices an order, and returns besides what its id has
+// already, where only MySQL can tell.
+func (s *Service) prepare(ctx context.Context, r Request) (o Order, items []Item, first *Order, err error) {
+	o, err = s.draft(r)
+	if err != nil {
+		return Order{}, nil, nil, err
 	}
 	items, no := s.price(ctx, &o)
 	var refused *Refusal
 	if no != nil && !errors.As(no, &refused) {
-		return Order{}, false, no
+		return Order{}, nil, nil, no
 	}
 	if no != nil || mayBeOld(o.ID, s.Clock()) {
 		// The catalogue may have changed since the first attempt, or its marker
 		// expired: MySQL is asked before anybody hears no, and before stock is.
-		first, err := s.Ledger.Find(ctx, o.ID)
+		found, err := s.Ledger.Find(ctx, o.ID)
 		if err == nil {
-			return answer(first, o)
+			return o, items, &found, nil
 		}
 		if !errors.Is(err, ErrUnknown) {
-			return Order{}, false, fmt.Errorf("place: %w", err)
+			return Order{}, nil, nil, fmt.Errorf("place: %w", err)
 		}
 	}
-	if no != nil {
-		return Order{}, false, no
-	}
-	switch err := s.placeOver(ctx, o, items); {
-	case err == nil:
-		return o, false, nil
-	case errors.Is(err, ErrExists):
-		first, err := s.Ledger.Find(ctx, o.ID)
-		if err != nil {
-			return Order{}, false, fmt.Errorf("place: find the first order: %w", err)
-		}
-		return answer(first, o)
-	default:
-		return Order{}, false, err
-	}
+	return o, items, nil, no
 }
 
 // draft makes an order of a request, without prices. Nothing is asked, taken or
@@ -133,6 +148,9 @@ func answer(first, asked Order) (Order, bool, error) {
 	}
 	if first.Orphan {
 		return Order{}, false, &Refusal{Code: wire.CodeOrderReleased, Detail: "the first attempt was interrupted and its stock given back; order again under a new id or key"}
+	}
+	if first.Intent != nil {
+		return takenIn(first), true, ErrTakenIn
 	}
 	first.Status, first.Version, first.HoldUntil = PreReserved, 1, first.ExpiresAt
 	first.Lines = slices.Clone(first.Lines)

@@ -82,20 +82,23 @@ func (w *Watcher) wait(id string) (changed <-chan struct{}, stop func()) {
 }
 
 // Wait returns the order as soon as its state is final, or as it stands when d
-// is over. An order that does not exist yet is waited for as well.
+// is over. An order that does not exist yet is waited for as well. Of one that
+// waits to be placed, it is the outcome of that: its shopper can not pay before.
 func (s *Service) Wait(ctx context.Context, id string, d time.Duration) (Order, error) {
 	over := time.NewTimer(d)
 	defer over.Stop()
+	pending := false
 	for {
 		changed, stop := s.Watcher.wait(id)
 		o, err := s.Ledger.Find(ctx, id)
 		if err == nil {
 			s.seen(ctx, id)
 		}
-		if err == nil && o.Status.Final() || err != nil && !errors.Is(err, ErrUnknown) {
+		if err == nil && (o.Status.Final() || o.Refused() || pending && !o.Pending()) || err != nil && !errors.Is(err, ErrUnknown) {
 			stop()
 			return o, err
 		}
+		pending = pending || err == nil && o.Pending()
 		look := time.NewTimer(time.Second)
 		select {
 		case <-changed:

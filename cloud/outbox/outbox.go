@@ -45,10 +45,11 @@ const (
 	// KindPlanogram names a planogram version that its cabinet has not yet
 	// acknowledged.
 	KindPlanogram Kind = "planogram"
-	// KindIntent names an order that was taken in without an answer (202) and is
-	// to be placed.
+	// KindIntent names orders that were taken in without an answer (202) and are
+	// to be placed. It goes when each is placed, or refused for good.
 	KindIntent Kind = "intent"
-	// KindCallback names an order whose owner wants to hear of its outcome.
+	// KindCallback carries an order's outcome to whoever wants to hear of it. It
+	// goes when he has, or with a dead letter.
 	KindCallback Kind = "callback"
 )
 
@@ -78,6 +79,17 @@ type Timer struct {
 // Replace is the payload of a replace row: holds to roll back.
 type Replace struct {
 	IDs []string `json:"ids"`
+}
+
+// Intents is the payload of an intent row: orders to place.
+type Intents struct {
+	IDs []string `json:"ids"`
+}
+
+// Callback is the payload of a callback row: what to tell, and whom.
+type Callback struct {
+	URL  string `json:"url"`
+	Body []byte `json:"body"` // the same bytes however often it is sent
 }
 
 // Store is what a runner needs of the ledger.

@@ -44,7 +44,7 @@ func (f *Fixture) paidOpen(s order.Status) (order.Order, payment.Payment) {
 	switch s {
 	case order.Init:
 		f.settleAll()
-		f.exec("UPDATE trade_order SET status = 'INIT', hold_until = NULL WHERE order_sn = ?", o.ID)
+		f.exec("UPDATE trade_order SET status = 'INIT', version = 0, hold_until = NULL WHERE order_sn = ?", o.ID)
 	case order.Consumed:
 		f.capture(f.open(o, "other"))
 	case order.RolledBack:

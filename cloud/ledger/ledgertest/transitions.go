@@ -33,8 +33,8 @@ func (f *Fixture) inState(s order.Status) order.Order {
 	o := f.orderAt("C2", line("cola", 1))
 	f.ok(f.Place(f.ctx, f.placement(o)))
 	switch s {
-	case order.Init: // nobody writes this state yet: as a queue-first mode would
-		f.exec("UPDATE trade_order SET status = 'INIT', hold_until = NULL WHERE order_sn = ?", o.ID)
+	case order.Init: // taken in and not placed yet
+		f.exec("UPDATE trade_order SET status = 'INIT', version = 0, hold_until = NULL WHERE order_sn = ?", o.ID)
 		f.exec("DELETE FROM local_msg WHERE kind = 'stock'")
 	case order.Consumed:
 		f.move(o.ID, order.PaySuccess)
