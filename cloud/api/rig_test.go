@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"vendline/cloud/fence"
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
+	"vendline/cloud/outbox"
 )
 
 // shop is the API over the real service, ledger (SQLite) and stock (Redis in
@@ -35,6 +37,7 @@ type shop struct {
 	stock  *deduct.Stock
 	redis  *miniredis.Miniredis
 	log    *bytes.Buffer
+	feed   atomic.Pointer[func([]outbox.Row)] // carries rows out as they are committed
 }
 
 func open(t *testing.T, opening map[string]int64, change ...func(*api.Options)) *shop {
@@ -44,6 +47,11 @@ func open(t *testing.T, opening map[string]int64, change ...func(*api.Options)) 
 	var err error
 	s.ledger, err = ledger.Open(t.Context(), ledger.SQLite(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{
 		Clock: time.Now, ID: newID, Token: token, Changed: watcher.Publish,
+		Feed: func(rows []outbox.Row) {
+			if feed := s.feed.Load(); feed != nil {
+				(*feed)(rows)
+			}
+		},
 	})
 	check(t, err)
 	t.Cleanup(s.ledger.Close)
