@@ -48,6 +48,16 @@ func TestOrderKnowsNoAdapter(t *testing.T) {
 	}
 }
 
+// Money meets orders without knowing who keeps either, or which provider it is.
+func TestPaymentKnowsNoAdapter(t *testing.T) {
+	allowed := []string{"vendline/cloud/order", "vendline/cloud/outbox", "vendline/shared/money", "vendline/shared/wire"}
+	for _, dep := range packages(t, "Imports")["vendline/cloud/payment"] {
+		if strings.Contains(strings.Split(dep, "/")[0], ".") || strings.HasPrefix(dep, "vendline/") && !slices.Contains(allowed, dep) {
+			t.Errorf("cloud/payment imports %s", dep)
+		}
+	}
+}
+
 // A cabinet's agent is small because nothing of the cloud is in it.
 func TestEdgeAndCloudNeverMeet(t *testing.T) {
 	for pkg, deps := range packages(t, "Deps") {
