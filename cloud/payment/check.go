@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
@@ -34,14 +35,26 @@ func (s *Service) check(ctx context.Context, row outbox.Row) error {
 			err = s.end(ctx, p)
 		}
 		if err != nil {
-			s.Log.Debug("a charge could not be checked", "payment", p.ID, "error", err)
-			return nil
+			return s.unanswered(ctx, p, err)
 		}
 		if p, err = s.Ledger.Payment(ctx, id); err != nil || p.Status == StatusOpen {
 			return err
 		}
 	}
 	return s.Ledger.Delete(ctx, row.ID)
+}
+
+// askedFor is how long a provider may leave open whether a charge is paid.
+const askedFor = 24 * time.Hour
+
+// unanswered leaves a charge to the next check, and in the end to a person: its
+// callback, should it come, is still good.
+func (s *Service) unanswered(ctx context.Context, p Payment, why error) error {
+	s.Log.Debug("a charge could not be checked", "payment", p.ID, "error", why)
+	if s.Clock().Sub(p.CreatedAt) < askedFor {
+		return nil
+	}
+	return s.Ledger.DisputePayment(ctx, p.ID, "for a day nobody says whether it is paid: "+why.Error(), true)
 }
 
 // look asks where a charge stands, and books what it hears.

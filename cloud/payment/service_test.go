@@ -172,6 +172,32 @@ func TestALostCallbackIsFoundByAsking(t *testing.T) {
 	}
 }
 
+func TestAChargeThatNobodyAnswersForIsACaseAfterADay(t *testing.T) {
+	r := open(t)
+	id := r.hold()
+	r.started(id)
+	r.fake.query = func() (payment.Charged, error) { return payment.Charged{}, errAway }
+	for range 23 {
+		r.pass(time.Hour)
+		r.carry(outbox.KindCheck, quick)
+	}
+	if got := r.cases(); len(got) != 0 {
+		t.Errorf("cases %v", got)
+	}
+	r.pass(2 * time.Hour)
+	r.carry(outbox.KindCheck, quick)
+	r.pass(time.Hour)
+	r.carry(outbox.KindCheck, quick)
+	if n := r.carry(outbox.KindCheck, quick); n != 0 || !slices.Equal(r.cases(), []order.CaseKind{order.CasePaymentMismatch}) {
+		t.Errorf("%d rows, cases %v", n, r.cases())
+	}
+	_, err := r.Notify(t.Context(), "fake", notification("a", payment.TradeNo(id), false))
+	r.ok(err)
+	r.pass(quick)
+	r.carry(outbox.KindNotice, quick)
+	r.want(id, order.Consumed, "paid") // its hold had not ended here
+}
+
 func TestAQueryThatTellsAnotherAmountPaysNothing(t *testing.T) {
 	r := open(t)
 	id := r.hold()
