@@ -41,6 +41,8 @@ type Demo struct {
 	cfg    Config
 	Cloud  *app.App
 	Agents []Cabinet
+	cable  *cable // of one of them
+	cabled int
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
 }
@@ -71,7 +73,7 @@ func Start(ctx context.Context, cfg Config) (*Demo, error) {
 		HTTP: http, Hold: cfg.Hold, Instance: "demo",
 		Ledger: "sqlite:" + filepath.Join(cfg.Dir, "ledger.db"), Stock: "embedded",
 		Queue: "bolt:" + filepath.Join(cfg.Dir, "queue.db"), MQTT: "embedded://127.0.0.1:0",
-		MQTTPassword: rand.Text(), CabinetPassword: passwords.of,
+		MQTTPassword: rand.Text(), CabinetPassword: passwords.of, Sandbox: "embedded:" + filepath.Join(cfg.Dir, "sandbox.db"),
 	}, cfg.Deps)
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
@@ -88,11 +90,20 @@ func Start(ctx context.Context, cfg Config) (*Demo, error) {
 			cfg.Log.Error("the cloud service ended", "error", err)
 		}
 	})
-	for _, c := range passwords.cabinets() {
+	if d.cable, err = layCable(ctx, cloud.MQTTURL()); err != nil {
+		d.Close()
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	d.cabled = cfg.Cabinets - 1
+	for i, c := range passwords.cabinets() {
 		pw, _ := passwords.of(c)
+		broker := cloud.MQTTURL()
+		if i == d.cabled {
+			broker = d.cable.url()
+		}
 		a, err := agent.New(ctx, agent.Config{
 			Cabinet: c, Data: filepath.Join(cfg.Dir, "cabinets", c), Listen: "127.0.0.1:0",
-			MQTT: cloud.MQTTURL(), MQTTPassword: pw, MaxSize: 32 << 20, Version: "demo", Log: cfg.Log.With("cabinet", c),
+			MQTT: broker, MQTTPassword: pw, MaxSize: 32 << 20, Version: "demo", Log: cfg.Log.With("cabinet", c),
 		})
 		if err != nil {
 			d.Close()
@@ -105,8 +116,12 @@ func Start(ctx context.Context, cfg Config) (*Demo, error) {
 			}
 		})
 	}
+	for _, a := range d.Agents {
+		d.wg.Go(func() { d.firmware(running, a) })
+	}
 	if !cfg.Quiet {
 		d.wg.Go(func() { d.shop(running) })
+		d.stories(running)
 	}
 	return d, nil
 }
@@ -118,6 +133,9 @@ func (d *Demo) Close() {
 	d.wg.Wait()
 	for _, a := range d.Agents {
 		_ = a.Close()
+	}
+	if d.cable != nil {
+		d.cable.close()
 	}
 	d.Cloud.Close()
 }
@@ -145,6 +163,8 @@ func seed(ctx context.Context, cloud *app.App, cabinets []string) error {
 // Products are what the demo's cabinets sell.
 func Products() []order.Product {
 	return []order.Product{
+		{SKU: "puzzle", Name: "Puzzle (its payments lose their callback)", Price: priceLost, Currency: "CNY"},
+		{SKU: "globe", Name: "Globe (its payments come late)", Price: priceLate, Currency: "CNY"},
 		{SKU: "cola", Name: "Cola 330 ml", Price: 350, Currency: "CNY"},
 		{SKU: "water", Name: "Water 500 ml", Price: 200, Currency: "CNY"},
 		{SKU: "tea", Name: "Green tea", Price: 400, Currency: "CNY"},
@@ -153,6 +173,9 @@ func Products() []order.Product {
 		{SKU: "gum", Name: "Mint gum", Price: 150, Currency: "CNY"},
 	}
 }
+
+// shelf is what ordinary shoppers choose from.
+func shelf() []order.Product { return Products()[2:] }
 
 // freeAddress returns want, or a free port of the same host when want is taken.
 func freeAddress(want string) (string, error) {

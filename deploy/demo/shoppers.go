@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func (d *Demo) shop(ctx context.Context) {
 }
 
 func randomBasket(r *rand.Rand) []wire.Line {
-	ps := Products()
+	ps := shelf()
 	lines := make([]wire.Line, 1+r.IntN(3))
 	for i := range lines {
 		lines[i] = wire.Line{SKU: ps[r.IntN(len(ps))].SKU, Qty: 1 + r.IntN(2)}
@@ -87,22 +88,45 @@ func (d *Demo) byScan(ctx context.Context, c *http.Client, a Cabinet, user strin
 }
 
 // decide is what shoppers do with a hold: most pay, some cancel, the rest walk
-// away and let it expire. Payment providers are still to come, so the demo's
-// till tells the service directly that an order is paid.
+// away and let it expire.
 func (d *Demo) decide(ctx context.Context, c *http.Client, id string, patience float64) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(time.Duration(1+4*patience) * time.Second):
-	}
+	pause(ctx, time.Duration(1+4*patience)*time.Second)
 	switch {
+	case ctx.Err() != nil:
 	case patience < 0.7:
-		if _, err := d.Cloud.Orders.Pay(ctx, id); err != nil && ctx.Err() == nil {
-			d.cfg.Log.Warn("the till could not book a payment", "order", id, "error", err)
+		if err := d.pay(ctx, c, id); err != nil && ctx.Err() == nil {
+			d.cfg.Log.Debug("a shopper could not pay", "order", id, "error", err)
 		}
 	case patience < 0.85:
 		_ = call(ctx, c, "POST", d.URL()+"/v1/orders/"+id+"/cancel", "", nil, nil)
 	}
+}
+
+// pay asks for the order's charge and presses the button on the provider's page.
+func (d *Demo) pay(ctx context.Context, c *http.Client, id string) error {
+	var got struct {
+		Payment struct {
+			URL string `json:"url"`
+		} `json:"payment"`
+	}
+	if err := call(ctx, c, "POST", d.URL()+"/v1/orders/"+id+"/payments", "", []byte(`{"provider":"sandbox"}`), &got); err != nil {
+		return err
+	}
+	form := strings.NewReader(url.Values{"button": {"pay"}}.Encode())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, got.Payment.URL, form)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("the provider's page answered %s", resp.Status)
+	}
+	return nil
 }
 
 // restock fills up what runs low, as the person with the trolley would.
@@ -128,8 +152,8 @@ func (d *Demo) restock(ctx context.Context, c *http.Client) {
 	}
 }
 
-func call(ctx context.Context, c *http.Client, method, url, key string, body []byte, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+func call(ctx context.Context, c *http.Client, method, address, key string, body []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,10 @@ func logExplainsStock(e evidence, broken report) {
 			w.Available, w.Sold = w.Available-g.Qty, w.Sold+g.Qty
 		case "RESTOCK", "DRIFT":
 			w.Available, w.Total = w.Available+g.Qty, w.Total+g.Qty
+		case "LOSS":
+			w.Available, w.Total = w.Available-g.Qty, w.Total-g.Qty
+		case "RETURN":
+			w.Available, w.Sold = w.Available+g.Qty, w.Sold-g.Qty
 		}
 		want[k] = w
 	}

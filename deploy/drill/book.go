@@ -2,6 +2,7 @@ package drill
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -39,11 +40,12 @@ type Event struct {
 	User    string
 	Lines   []wire.Line // merged and sorted
 	Outcome Outcome
-	Code    wire.Code // of a no
-	Reply   []byte    // phone: the bytes of the first yes
-	Paid    bool      // the till heard yes
-	Fault   string    // the fault under which it was answered
-	Since   time.Time // when it was answered
+	Code    wire.Code      // of a no
+	Reply   []byte         // phone: the bytes of the first yes
+	Paid    bool           // the provider has its money
+	Dropped map[string]int // units that came out of the cabinet, by SKU
+	Fault   string         // the fault under which it was answered
+	Since   time.Time      // when it was answered
 }
 
 // Book is everything the world was told. An event is in it before its first
@@ -131,11 +133,40 @@ func (b *Book) Refused(id string, code wire.Code, sent time.Time) {
 	b.answered(e)
 }
 
-// Paid enters that the till heard yes.
+// Paid enters that the provider has an order's money.
 func (b *Book) Paid(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.events[id].Paid = true
+}
+
+// Dropped enters units that came out of a cabinet for an order.
+func (b *Book) Dropped(id, sku string, units int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.events[id]
+	if e == nil {
+		b.broken = append(b.broken, Finding{Promise: vendsOnce, ID: id, Detail: "dispensed for nobody"})
+		return
+	}
+	if e.Dropped == nil {
+		e.Dropped = map[string]int{}
+	}
+	if _, again := e.Dropped[sku]; again {
+		b.complain(e, vendsOnce, sku+" was dispensed by a second command")
+	}
+	e.Dropped[sku] += units
+}
+
+const vendsOnce = "an order is dispensed once"
+
+// Twice enters that a command was handed out again.
+func (b *Book) Twice(id, command string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.events[id]; e != nil {
+		b.complain(e, vendsOnce, "command "+command+" was handed out twice")
+	}
 }
 
 func (b *Book) answered(e *Event) {
@@ -174,7 +205,9 @@ func (b *Book) Events() (events []Event, broken []Finding) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.events {
-		events = append(events, *e)
+		one := *e
+		one.Dropped = maps.Clone(e.Dropped)
+		events = append(events, one)
 	}
 	return events, slices.Clone(b.broken)
 }

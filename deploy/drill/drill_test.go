@@ -57,16 +57,16 @@ func everyPartIsKilled(t *testing.T) {
 	}
 	servers := stack.Own(t, stack.Options{Cabinets: plan.Cabinets}.All())
 	t.Cleanup(func() { keepLogs(t, servers) })
-	site, err := OpenSite(t.Context(), servers, bin, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer site.Close()
-	r := &run{site: site, book: NewBook(), began: time.Now(), oversold: map[string]int64{}}
-	if r.till, err = OpenTill(t.Context(), site.Desc.MySQLDSN, site.Hold, r.book); err != nil {
+	r := &run{book: NewBook(), began: time.Now(), oversold: map[string]int64{}}
+	if r.till, err = OpenTill(t.Context(), servers.Dir, r.book); err != nil {
 		t.Fatal(err)
 	}
 	defer r.till.Close()
+	if r.site, err = OpenSite(t.Context(), servers, bin, plan, r.till); err != nil {
+		t.Fatal(err)
+	}
+	defer r.site.Close()
+	defer StartMotors(plan, r.book, r.site.AgentURLs()).Stop()
 	for cycle := range given.cycles {
 		r.site.Plan.Turn = uint64(cycle)
 		t.Run(fmt.Sprintf("cycle %d", cycle+1), r.cycle)

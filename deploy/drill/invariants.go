@@ -34,7 +34,8 @@ type invariant struct {
 }
 
 // invariants lists all promises. The checks stand beside what they are about:
-// of stock in balance.go, of what was acknowledged in kept.go, of rest in rest.go.
+// of stock in balance.go, of what was acknowledged in kept.go, of money
+// and motors in money.go, of rest in rest.go.
 func invariants() []invariant {
 	return []invariant{
 		{"total = available + locked + sold, none negative", rowsAddUp},
@@ -43,7 +44,10 @@ func invariants() []invariant {
 		{"an order that was accepted by phone is in MySQL as accepted", phoneKept},
 		{"a scan that was acknowledged has its order or its refusal", scanKept},
 		{"a fact that was acknowledged is in MySQL once", factKept},
-		{"a payment that was booked stays booked", paidKept},
+		{"money is never silent: it pays for its order, or it is back", moneyNeverSilent},
+		{"paid = value of what dropped + refunds, at the provider too", moneyAddsUp},
+		{"every line of a paid order dropped, or is refunded", linesEnded},
+		{"what the motors dropped is what the cloud believes", motorsBelieved},
 		{"nothing is in MySQL that nobody asked for", nothingFromNowhere},
 		{"everybody got a definite answer", allAnswered},
 		{"every order reached CONSUMED or ROLLBACKED", allFinal},

@@ -16,6 +16,10 @@ func (s *Site) Read(ctx context.Context, events []Event) (State, error) {
 	if err := s.readTables(ctx, &st); err != nil {
 		return st, fmt.Errorf("drill: read MySQL: %w", err)
 	}
+	for id, p := range st.Purses {
+		p.Returned = s.Till.Refunded(id)
+		st.Purses[id] = p
+	}
 	for _, c := range s.Plan.Cabinets {
 		stock, err := s.readRedis(ctx, c)
 		if err != nil {

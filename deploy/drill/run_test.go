@@ -49,7 +49,7 @@ func (r *run) cycle(t *testing.T) {
 func (r *run) open() {
 	r.load = StartLoad(r.site.Plan, r.book, r.site.CloudURL(), r.site.AgentURLs(), DefaultRates())
 	r.sampler = StartSampler(r.site, r.book)
-	r.till.Work(r.site.Plan, 5)
+	r.till.Work(r.site.Plan, r.site.CloudURL(), 5)
 }
 
 // strike hurts the site, and waits until orders go the whole path again.

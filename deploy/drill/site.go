@@ -26,6 +26,7 @@ type Site struct {
 	Desc   *stack.Description
 	Cloud  *stack.Server
 	Agents map[string]*stack.Server // by cabinet
+	Till   *Till
 	Hold   time.Duration
 
 	queue *rocket.Queue
@@ -41,14 +42,14 @@ const (
 	grace = 8 * time.Second
 )
 
-// OpenSite seeds the stack's database and starts Vendline on it. The processes
+// OpenSite seeds the stack's database and starts Vendline on it, paid at till. The processes
 // end with the stack; Close gives back the connections.
-func OpenSite(ctx context.Context, s *stack.Stack, bin launch.Binaries, plan Plan) (*Site, error) {
+func OpenSite(ctx context.Context, s *stack.Stack, bin launch.Binaries, plan Plan, till *Till) (*Site, error) {
 	d, err := s.Description()
 	if err != nil {
 		return nil, err
 	}
-	site := &Site{Plan: plan, Stack: s, Desc: d, Agents: map[string]*stack.Server{}, Hold: hold, call: newCaller(), final: map[string]Verdict{}}
+	site := &Site{Plan: plan, Stack: s, Desc: d, Agents: map[string]*stack.Server{}, Till: till, Hold: hold, call: newCaller(), final: map[string]Verdict{}}
 	if err := site.seed(ctx); err != nil {
 		return nil, fmt.Errorf("drill: seed: %w", err)
 	}
@@ -60,7 +61,7 @@ func OpenSite(ctx context.Context, s *stack.Stack, bin launch.Binaries, plan Pla
 		Addr: d.RedisAddr, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	site.Cloud, err = launch.Cloud(ctx, s, bin, launch.CloudOptions{
-		Name: "vend-cloud", Extra: []string{"--hold", hold.String(), "--grace", grace.String()},
+		Name: "vend-cloud", Extra: append([]string{"--hold", hold.String(), "--grace", grace.String()}, till.Flags()...),
 	})
 	if err != nil {
 		site.Close()

@@ -23,7 +23,7 @@ func sound() *story {
 	s := &story{plan: NewPlan(1)}
 	s.plan.Cabinets = []string{"D001"}
 	s.state = State{
-		At: at(100), Outbox: map[string]int{}, Generations: map[string]string{"D001": "g.f"},
+		At: at(100), Purses: map[string]Purse{}, Ends: map[string]map[string]LineEnd{}, Outbox: map[string]int{}, Generations: map[string]string{"D001": "g.f"},
 		Redis:  map[string]RedisStock{"D001": {Generation: "g.f", Units: map[string]int64{}}},
 		Agents: map[string]AgentState{"D001": {Verdicts: map[string]Verdict{}}},
 	}
@@ -49,7 +49,9 @@ func (s *story) order(id string, kind Kind, status, sku string, qty int64) {
 		"lines":[{"sku":%q,"qty":%d,"price":%d}],"created_at":%q,"expires_at":%q},"payment":{}}`,
 		id, price*qty, sku, qty, price, time.UnixMilli(at(0)).UTC().Format(time.RFC3339Nano), time.UnixMilli(at(6)).UTC().Format(time.RFC3339Nano))
 	if status == "CONSUMED" {
-		e.Paid = true
+		e.Paid, e.Dropped = true, map[string]int{sku: int(qty)}
+		s.state.Purses[id] = Purse{Captured: price * qty}
+		s.state.Ends[id] = map[string]LineEnd{sku: {"dispensed", qty}}
 		r := s.stock(sku)
 		r.Available, r.Sold = r.Available-qty, r.Sold+qty
 	}

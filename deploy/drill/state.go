@@ -10,10 +10,12 @@ type State struct {
 	Orders      []OrderRow
 	Facts       []FactRow
 	Log         []LogRow
-	Outbox      map[string]int    // rows of local_msg by kind
-	Queue       int64             // stock messages that step 8 has not had
-	Letters     []string          // reasons of dead letters
-	Generations map[string]string // "<cabinet's>.<fleet's>" token, by cabinet, as MySQL has it
+	Purses      map[string]Purse              // by order
+	Ends        map[string]map[string]LineEnd // by order and SKU
+	Outbox      map[string]int                // rows of local_msg by kind
+	Queue       int64                         // stock messages that step 8 has not had
+	Letters     []string                      // reasons of dead letters
+	Generations map[string]string             // "<cabinet's>.<fleet's>" token, by cabinet, as MySQL has it
 	Redis       map[string]RedisStock
 	Agents      map[string]AgentState
 }

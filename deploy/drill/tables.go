@@ -14,7 +14,7 @@ func (s *Site) readTables(ctx context.Context, st *State) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // it has changed nothing
-	for _, read := range []func(context.Context, *sql.Tx, *State) error{readStock, readOrders, readFacts, readLog, readBacklog, readGenerations} {
+	for _, read := range []func(context.Context, *sql.Tx, *State) error{readStock, readOrders, readMoney, readFacts, readLog, readBacklog, readGenerations} {
 		if err := read(ctx, tx, st); err != nil {
 			return err
 		}
@@ -58,16 +58,42 @@ func readOrders(ctx context.Context, tx *sql.Tx, st *State) (err error) {
 	type line struct {
 		id string
 		OrderLine
+		LineEnd
 	}
-	lines, err := all(ctx, tx, "SELECT order_sn, sku_id, qty, price FROM trade_order_line ORDER BY order_sn, sku_id", func(l *line) []any {
-		return []any{&l.id, &l.SKU, &l.Qty, &l.Price}
+	lines, err := all(ctx, tx, "SELECT order_sn, sku_id, qty, price, state, dropped FROM trade_order_line ORDER BY order_sn, sku_id", func(l *line) []any {
+		return []any{&l.id, &l.SKU, &l.Qty, &l.Price, &l.State, &l.Dropped}
 	})
 	of := map[string][]OrderLine{}
+	st.Ends = map[string]map[string]LineEnd{}
 	for _, l := range lines {
 		of[l.id] = append(of[l.id], l.OrderLine)
+		if st.Ends[l.id] == nil {
+			st.Ends[l.id] = map[string]LineEnd{}
+		}
+		st.Ends[l.id][l.SKU] = l.LineEnd
 	}
 	for i := range st.Orders {
 		st.Orders[i].Lines = of[st.Orders[i].ID]
+	}
+	return err
+}
+
+func readMoney(ctx context.Context, tx *sql.Tx, st *State) error {
+	type row struct {
+		order, kind string
+		amount      int64
+	}
+	rows, err := all(ctx, tx, "SELECT order_sn, kind, amount FROM money_movement", func(r *row) []any { return []any{&r.order, &r.kind, &r.amount} })
+	st.Purses = map[string]Purse{}
+	for _, r := range rows {
+		p := st.Purses[r.order]
+		switch r.kind {
+		case "captured":
+			p.Captured += r.amount
+		case "refunded":
+			p.Refunded += r.amount
+		}
+		st.Purses[r.order] = p
 	}
 	return err
 }

@@ -2,41 +2,74 @@ package drill
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"vendline/cloud/app"
-	"vendline/cloud/ledger"
-	"vendline/cloud/order"
+	"vendline/cloud/payment"
+	"vendline/cloud/payment/sandbox"
 )
 
-// Till books payments, as a second process of the cloud would: until payment
-// providers are connected there is no address to notify. Its outbox rows are
-// carried out by vend-cloud once their lease is over, which also keeps that
-// path busy.
+// Till is the payment provider and the shoppers' thumbs: it takes money for
+// charges that vend-cloud opened, and calls back until it is heard. It lives in
+// the drill's own process, so that what it was paid is known whatever is killed.
 type Till struct {
-	ledger *ledger.Ledger
-	orders *order.Service
+	URL    string
+	Secret string // a file
+
+	server *sandbox.Server
+	http   *http.Server
 	book   *Book
+	call   *caller
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
+	end    context.CancelFunc
+	run    sync.WaitGroup
 }
 
-// OpenTill connects to the database. Close must be called.
-func OpenTill(ctx context.Context, dsn string, hold time.Duration, book *Book) (*Till, error) {
-	l, err := ledger.Open(ctx, ledger.MySQL(), dsn, ledger.Options{Clock: time.Now, ID: app.NewID, Token: app.NewToken, Hold: hold})
+// tillMerchant is whose charges they are, on both sides.
+const tillMerchant = "drill"
+
+// OpenTill listens on loopback. dir is where the secret's file goes. Close must
+// be called.
+func OpenTill(ctx context.Context, dir string, book *Book) (*Till, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("till: %w", err)
 	}
-	return &Till{ledger: l, orders: &order.Service{Ledger: l}, book: book}, nil
+	t := &Till{URL: "http://" + l.Addr().String(), Secret: filepath.Join(dir, "till-secret"), book: book, call: newCaller()}
+	secret := rand.Text()
+	if err := os.WriteFile(t.Secret, []byte(secret), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("till: %w", err), l.Close())
+	}
+	// Callbacks come again after a second and not after the provider's fifteen.
+	soon := func(d time.Duration) <-chan time.Time { return time.After(min(d, time.Second)) }
+	if t.server, err = sandbox.NewServer(sandbox.Options{PublicURL: t.URL, Secret: secret, Merchant: tillMerchant, After: soon}); err != nil {
+		return nil, errors.Join(fmt.Errorf("till: %w", err), l.Close())
+	}
+	t.http = &http.Server{Handler: t.server, ReadHeaderTimeout: 10 * time.Second}
+	running, end := context.WithCancel(context.Background())
+	t.end = end
+	t.run.Go(func() { _ = t.http.Serve(l) })       // ends with Close
+	t.run.Go(func() { _ = t.server.Run(running) }) // likewise
+	return t, nil
 }
 
-// Work books payments for recent orders until Rest is called.
-func (t *Till) Work(plan Plan, perSecond float64) {
+// Flags are what vend-cloud needs to be paid here.
+func (t *Till) Flags() []string {
+	return []string{"--pay-sandbox-url", t.URL, "--pay-sandbox-secret-file", t.Secret, "--pay-sandbox-merchant", tillMerchant}
+}
+
+// Work pays recent orders until Rest is called.
+func (t *Till) Work(plan Plan, cloud string, perSecond float64) {
 	ctx, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	pace := rate.NewLimiter(rate.Limit(perSecond), 1)
@@ -44,34 +77,23 @@ func (t *Till) Work(plan Plan, perSecond float64) {
 		r := plan.Rand(4000 + n)
 		t.wg.Go(func() {
 			for pace.Wait(ctx) == nil {
-				if e, ok := t.book.Recent(r, 40); ok {
-					t.pay(ctx, e.ID)
+				e, ok := t.book.Recent(r, 40)
+				if !ok {
+					continue
+				}
+				a := t.call.insist(ctx, r, cloud+"/v1/orders/"+e.ID+"/payments", "", []byte(`{"provider":"sandbox"}`))
+				if a.outcome == Yes && t.server.Pay(payment.TradeNo(e.ID)) == nil {
+					t.book.Paid(e.ID) // from now on the money has to show
 				}
 			}
 		})
 	}
 }
 
-// pay insists until the order is paid or it is certain that it cannot be.
-func (t *Till) pay(ctx context.Context, id string) {
-	for ctx.Err() == nil {
-		_, err := t.orders.Pay(ctx, id)
-		var refused *order.StateError
-		switch {
-		case err == nil:
-			t.book.Paid(id)
-			return
-		case errors.As(err, &refused), errors.Is(err, order.ErrUnknown):
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
+// Refunded is what went back of an order's money.
+func (t *Till) Refunded(order string) int64 { return t.server.Refunded(payment.TradeNo(order)) }
 
-// Rest stops booking. A payment under way then stays unheard of.
+// Rest stops paying.
 func (t *Till) Rest() {
 	if t.stop != nil {
 		t.stop()
@@ -80,8 +102,11 @@ func (t *Till) Rest() {
 	}
 }
 
-// Close rests and disconnects.
+// Close rests, and gives back the address.
 func (t *Till) Close() {
 	t.Rest()
-	t.ledger.Close()
+	t.end()
+	_ = t.http.Close()
+	t.run.Wait()
+	t.call.close()
 }
