@@ -21,7 +21,7 @@ type Config struct {
 	Dir      string // data of the servers
 	Binaries launch.Binaries
 	NoEdge   bool          // leave the agent out
-	NoLife   bool          // leave the ends of orders out: expiry
+	NoLife   bool          // leave the ends of orders out: expiry, callbacks
 	Each     time.Duration // length of a measurement
 	Rates    []float64     // open loop, orders a second offered
 	Modes    []string      // sync, async
@@ -67,6 +67,10 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		fmt.Fprintf(cfg.Out, "\n%d holds end in the same second\n", expiryHolds)
 		if r.Expiry, err = expiry(ctx, cfg, s, d); err != nil {
 			return r, fmt.Errorf("bench: expiry: %w", err)
+		}
+		fmt.Fprintf(cfg.Out, "\n%d payment callbacks a second for %s\n", callbackRate, callbackFor)
+		if r.Callbacks, err = callbacks(ctx, cfg, s, d); err != nil {
+			return r, fmt.Errorf("bench: callbacks: %w", err)
 		}
 	}
 	if !cfg.NoEdge {
@@ -209,10 +213,10 @@ func (b *scenario) prepare(ctx context.Context) error {
 	return err
 }
 
-func (b *scenario) start(ctx context.Context) (err error) {
+func (b *scenario) start(ctx context.Context, flags ...string) (err error) {
 	name := fmt.Sprintf("vend-cloud-%s%s-%d", b.name, b.out.Mode, b.out.Cabinets)
 	b.cloud, err = launch.Cloud(ctx, b.stack, b.cfg.Binaries, launch.CloudOptions{
-		Name: name, DSN: b.dsn, Extra: []string{"--mode", b.out.Mode, "--namespace", name, "--hold", "24h"},
+		Name: name, DSN: b.dsn, Extra: append([]string{"--mode", b.out.Mode, "--namespace", name, "--hold", "24h"}, flags...),
 	})
 	if err == nil {
 		b.addr = b.cloud.Addr()
