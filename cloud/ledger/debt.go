@@ -12,7 +12,7 @@ import (
 // Causes of facts of ours about a shortage. A shortage that nobody could lose is
 // booked as units that must have been there, or else somebody will yet go
 // without. Until a count says which, it is a debt: units that come back to stock
-// for somebody who went without were never there, and pay it.
+// as somebody's promise ends were never there, and pay it.
 const (
 	causeShort    = "shortage nobody could lose"
 	causeMadeGood = "shortage made good"

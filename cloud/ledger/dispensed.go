@@ -87,6 +87,17 @@ func (v *vend) hear(ctx context.Context, f Fact, said []wire.DispenseLine) error
 	if err := v.l.addDifference(ctx, v.tx, v.b, f.Cabinet, f.ID, "counted before it came", correct); err != nil {
 		return err
 	}
+	// Units that can be sold again, however that came about: somebody's promise is
+	// over, and if more was promised than there was, it was that one.
+	freed := skuUnits{}
+	for _, some := range []skuUnits{v.back, correct} {
+		for sku, n := range some {
+			freed[sku] += n
+		}
+	}
+	if err := v.l.payDebts(ctx, v.tx, v.b, f.Cabinet, f.ID, freed); err != nil {
+		return err
+	}
 	return v.settle(ctx)
 }
 

@@ -122,24 +122,20 @@ func (v *vend) overpaid(ctx context.Context, l *order.Line) (bool, error) {
 // named by command and SKU, so that there is one whoever finds out. Units that
 // were given back and dropped all the same are gone.
 func (v *vend) giveBack(ctx context.Context, from string) error {
-	lost, more := skuUnits{}, skuUnits{}
+	lost := skuUnits{}
 	for _, sku := range sortedKeys(v.back) {
 		n := v.back[sku]
 		if n < 0 {
 			lost[sku] = n
 			continue
 		}
-		more[sku] = n
 		f := Fact{ID: derived(v.command.id, sku, string(statement.Return)), Cabinet: v.order.Cabinet, State: statement.Return,
 			Cause: "not dispensed", Lines: []wire.Line{{SKU: sku, Qty: int(n)}}}
 		if err := v.l.addFact(ctx, v.tx, v.b, f); err != nil {
 			return fmt.Errorf("return units: %w", err)
 		}
 	}
-	if err := v.l.addDifference(ctx, v.tx, v.b, v.order.Cabinet, from, "dispensed after its return", lost); err != nil {
-		return err
-	}
-	return v.l.payDebts(ctx, v.tx, v.b, v.order.Cabinet, from, more)
+	return v.l.addDifference(ctx, v.tx, v.b, v.order.Cabinet, from, "dispensed after its return", lost)
 }
 
 // close ends a command, and removes its outbox row if it has one.
@@ -174,6 +170,9 @@ func (v *vend) withdraw(ctx context.Context, cause string) error {
 		}
 	}
 	if err := v.giveBack(ctx, v.command.id); err != nil {
+		return err
+	}
+	if err := v.l.payDebts(ctx, v.tx, v.b, v.order.Cabinet, v.command.id, v.back); err != nil {
 		return err
 	}
 	return v.close(ctx, commandWithdrawn)

@@ -286,9 +286,17 @@ func (m *machine) refill(count bool) {
 }
 
 func (m *machine) take() {
-	units := map[string]int{m.sku(): 0}
+	skus := []string{"chips", "cola"}
 	if m.rng.IntN(2) == 0 {
-		units = map[string]int{"chips": 0, "cola": 0}
+		skus = []string{m.sku()}
+	}
+	m.takeOf(skus...)
+}
+
+func (m *machine) takeOf(skus ...string) {
+	units := map[string]int{}
+	for _, sku := range skus {
+		units[sku] = 0
 	}
 	for sku := range units {
 		units[sku], m.counted[sku] = m.there[sku], true
@@ -332,7 +340,7 @@ func (m *machine) end() {
 	}
 	m.f.settleAll()
 	if n := m.f.count("SELECT COUNT(*) FROM trade_command WHERE cabinet_id = ? AND status = 'abandoned'", m.log.cabinet); n > 0 {
-		m.take() // units of lost answers are where they were
+		m.takeOf("chips", "cola") // units of lost answers are where they were
 		m.hear()
 		m.f.settleAll()
 	}
