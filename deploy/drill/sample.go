@@ -69,7 +69,7 @@ func (s *Site) promised(ctx context.Context) (map[shelf]int64, error) {
 		SELECT o.cabinet_id, l.sku_id, -l.qty AS units FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
 			WHERE o.status IN ('PRE_RESERVED', 'CONSUMED')
 		UNION ALL
-		SELECT f.cabinet_id, l.sku_id, CASE f.kind WHEN 'SALE' THEN -l.qty ELSE l.qty END FROM trade_fact f JOIN trade_fact_line l ON l.fact_id = f.fact_id
+		SELECT f.cabinet_id, l.sku_id, CASE WHEN f.kind IN ('SALE', 'LOSS') THEN -l.qty ELSE l.qty END FROM trade_fact f JOIN trade_fact_line l ON l.fact_id = f.fact_id
 		) AS moves GROUP BY cabinet_id, sku_id`)
 	if err != nil {
 		return nil, err
