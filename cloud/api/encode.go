@@ -57,6 +57,9 @@ func (a answer) append(b []byte) []byte {
 	}
 	b = append(b, `],"created_at":`...)
 	b = appendTime(b, a.CreatedAt)
+	if a.Status == order.Init {
+		return a.intent(b)
+	}
 	b = append(b, `,"expires_at":`...)
 	b = appendTime(b, a.ExpiresAt)
 	b = append(b, `},"payment":{"status":`...)
@@ -65,6 +68,22 @@ func (a answer) append(b []byte) []byte {
 	b = append(b, `,"due_by":`...)
 	b = appendTime(b, a.dueBy())
 	return append(b, "}}\n"...)
+}
+
+// intent ends the answer of an order that is not placed: there is nothing to pay
+// yet, but a time by which it is decided, or the reason why it never will be.
+func (a answer) intent(b []byte) []byte {
+	b = append(b, `,"decide_by":`...)
+	b = appendTime(b, a.ExpiresAt)
+	b = append(b, '}')
+	if a.Refused() && a.Intent != nil {
+		b = append(b, `,"refusal":{"code":`...)
+		b = appendString(b, string(a.Intent.Code))
+		b = append(b, `,"detail":`...)
+		b = appendString(b, a.Intent.Detail)
+		b = append(b, '}')
+	}
+	return append(b, "}\n"...)
 }
 
 func (a answer) money(b []byte) []byte {

@@ -79,7 +79,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, id string, h
 			}
 			sent, said = max(sent, len(history)), time.Now()
 		}
-		changed, stop := s.opt.Orders.Watch(id)
+		changed, stop := s.opt.Orders.Watch(ctx, id)
 		select {
 		case <-changed:
 		case <-look.C:

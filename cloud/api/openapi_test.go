@@ -40,7 +40,7 @@ func document(t *testing.T) *openapi3.T {
 // examples need.
 func served(t *testing.T) *Server {
 	t.Helper()
-	s, err := NewServer(Options{Orders: scripted{}, Payments: scripted{}, Live: scripted{}, Truth: scripted{}, Catalogue: scripted{}, ID: func() string { return "r1" }})
+	s, err := NewServer(Options{Orders: scripted{}, Payments: scripted{}, Intents: scripted{}, Live: scripted{}, Truth: scripted{}, Catalogue: scripted{}, ID: func() string { return "r1" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +98,8 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		status                       int
 	}{
 		{"POST", "/v1/orders", "/v1/orders", good, 201},
+		{"POST", "/v1/orders?async", "/v1/orders", good, 202},
+		{"POST", "/v1/orders?async", "/v1/orders", strings.Replace(good, "cola", "full", 1), 503},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "2", "-2", 1), 400},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "none", 1), 404},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "short", 1), 409},
@@ -107,6 +109,8 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"POST", "/v1/orders", "/v1/orders", strings.Repeat(" ", wire.MaxMessage) + good, 413},
 		{"GET", "/v1/orders/" + known, "/v1/orders/{id}", "", 200},
 		{"GET", "/v1/orders/" + known + "?wait=1s", "/v1/orders/{id}", "", 200},
+		{"GET", "/v1/orders/" + pendingID, "/v1/orders/{id}", "", 200},
+		{"GET", "/v1/orders/" + refusedID, "/v1/orders/{id}", "", 200},
 		{"GET", "/v1/orders/" + known + "?wait=x", "/v1/orders/{id}", "", 400},
 		{"GET", "/v1/orders/0", "/v1/orders/{id}", "", 404},
 		{"GET", "/v1/orders/" + known + "/events", "/v1/orders/{id}/events", "", 200},
@@ -138,6 +142,9 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		t.Run(c.method+" "+c.path[:min(40, len(c.path))], func(t *testing.T) {
 			r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 			r.Header.Set("Idempotency-Key", "k")
+			if strings.HasSuffix(c.path, "?async") {
+				r.Header.Set("Prefer", "respond-async")
+			}
 			if c.body != "" {
 				r.Header.Set("Content-Type", "application/json")
 			}
@@ -163,7 +170,11 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 	}
 }
 
-const known = "0190a7d2-4b1c-7000-8000-0123456789ab"
+const (
+	known     = "0190a7d2-4b1c-7000-8000-0123456789ab"
+	pendingID = "0190a7d2-4b1c-7000-8000-0123456789ac"
+	refusedID = "0190a7d2-4b1c-7000-8000-0123456789ad"
+)
 
 // scripted answers by the SKU or the id it is asked about.
 type scripted struct{}
@@ -217,7 +228,29 @@ func (scripted) Account(_ context.Context, id string) (payment.Account, error) {
 	}, nil
 }
 
-func (scripted) Get(_ context.Context, id string) (order.Order, error) { return placedOrder(id), nil }
+func (scripted) TakeIn(_ context.Context, r order.Request, _ order.Wishes) (order.Order, bool, error) {
+	if r.Lines[0].SKU == "full" {
+		return order.Order{}, false, &order.Refusal{Code: wire.CodeOverloaded, Detail: "too many wait"}
+	}
+	return pendingOrder(r.ID), false, nil
+}
+
+func pendingOrder(id string) order.Order {
+	o := placedOrder(id)
+	o.Status, o.Version, o.Intent = order.Init, 0, &order.Intent{Status: order.IntentPending}
+	return o
+}
+
+func (scripted) Get(_ context.Context, id string) (order.Order, error) {
+	switch o := pendingOrder(id); id {
+	case refusedID:
+		o.Version, o.Intent.Status, o.Intent.Code, o.Intent.Detail = order.RefusedVersion, order.IntentRefused, wire.CodeStockShort, "too few"
+		fallthrough
+	case pendingID:
+		return o, nil
+	}
+	return placedOrder(id), nil
+}
 func (scripted) Wait(_ context.Context, id string, _ time.Duration) (order.Order, error) {
 	return placedOrder(id), nil
 }
@@ -228,7 +261,7 @@ func (scripted) History(_ context.Context, id string) ([]order.Entry, error) {
 	return []order.Entry{{At: time.Now(), Kind: order.EntryTransition, Event: order.PreDeduct, From: order.Init, To: order.PreReserved, Version: 1, Cause: "placed"},
 		{At: time.Now(), Kind: order.EntryRefund, State: "pending", SKU: "cola", Amount: 250, Currency: "EUR", Ref: known}}, nil
 }
-func (scripted) Watch(string) (<-chan struct{}, func()) { return nil, func() {} }
+func (scripted) Watch(context.Context, string) (<-chan struct{}, func()) { return nil, func() {} }
 func (scripted) Cancel(_ context.Context, id string) (order.Order, error) {
 	o := placedOrder(id)
 	o.Status = order.Consumed

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -22,6 +23,8 @@ type placeBody struct {
 	Cabinet string      `json:"cabinet"`
 	User    string      `json:"user"`
 	Lines   []wire.Line `json:"lines"`
+
+	Callback string `json:"callback_url"` // who is told of the outcome of an intent
 }
 
 // place answers POST /v1/orders.
@@ -29,14 +32,20 @@ type placeBody struct {
 // Promise: 201 means that the order is committed. The same key and body, at any
 // time and from any connection, get the same bytes again. A caller that hears
 // nothing, or a 5xx, sends the same request until it hears something else.
+//
+// With Prefer: respond-async, 202 means that the intent is committed: the order
+// is placed, or refused, within the caller's patience, and its outcome is had by
+// following it. A key has one of both answers, whichever it had first.
 func (s *Server) place(c *gin.Context) {
 	if !s.placing.enter() {
 		s.Refuse(c.Writer, c.Request, newProblem(wire.CodeOverloaded, "more orders at once than this process takes"))
 		return
 	}
 	defer s.placing.leave()
-	o, replay, err := s.placeOrder(c.Writer, c.Request)
-	if err != nil {
+	p := preferencesOf(c.Request.Header)
+	o, replay, err := s.placeOrder(c.Writer, c.Request, p)
+	there := errors.Is(err, order.ErrTakenIn)
+	if err != nil && !there {
 		s.Refuse(c.Writer, c.Request, err)
 		return
 	}
@@ -45,10 +54,18 @@ func (s *Server) place(c *gin.Context) {
 	if replay {
 		h.Set(headerReplay, "true")
 	}
-	s.writeOrder(c.Writer, http.StatusCreated, answer{Order: o})
+	status := http.StatusCreated
+	if o.Pending() {
+		status = http.StatusAccepted
+		if there {
+			p = preferences{} // its patience is what was asked for at first
+		}
+		h.Set(headerApplied, p.applied())
+	}
+	s.writeOrder(c.Writer, status, answer{Order: o})
 }
 
-func (s *Server) placeOrder(w http.ResponseWriter, r *http.Request) (order.Order, bool, error) {
+func (s *Server) placeOrder(w http.ResponseWriter, r *http.Request, p preferences) (order.Order, bool, error) {
 	key, err := keyOf(r.Header)
 	if err != nil {
 		return order.Order{}, false, err
@@ -60,9 +77,31 @@ func (s *Server) placeOrder(w http.ResponseWriter, r *http.Request) (order.Order
 	if err := b.check(); err != nil {
 		return order.Order{}, false, err
 	}
+	if err := s.checkCallback(b.Callback); err != nil {
+		return order.Order{}, false, err
+	}
 	ctx, cancel := s.unhurried(r)
 	defer cancel()
-	return s.opt.Orders.Place(ctx, order.Request{ID: order.IDFromKey(key), Cabinet: b.Cabinet, User: b.User, Lines: b.Lines})
+	asked := order.Request{ID: order.IDFromKey(key), Cabinet: b.Cabinet, User: b.User, Lines: b.Lines}
+	if p.async && s.opt.Intents != nil {
+		return s.opt.Intents.TakeIn(ctx, asked, order.Wishes{Patience: p.wait, Callback: b.Callback})
+	}
+	return s.opt.Orders.Place(ctx, asked)
+}
+
+// checkCallback lets URLs pass that may be called back. An order that is placed
+// at once has its outcome in its answer: nobody is called then.
+func (s *Server) checkCallback(url string) error {
+	if url == "" {
+		return nil
+	}
+	if s.opt.Callback == nil {
+		return &wire.FieldError{Path: "callback_url", Problem: "is not served here: no secret is configured"}
+	}
+	if err := s.opt.Callback(url); err != nil {
+		return &wire.FieldError{Path: "callback_url", Problem: err.Error()}
+	}
+	return nil
 }
 
 // unhurried is the context of work that goes on when its caller hangs up: half

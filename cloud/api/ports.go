@@ -11,7 +11,8 @@ import (
 // Orders is what the API does with orders; *order.Service is one.
 type Orders interface {
 	// Place answers a request that was answered before with the same order and
-	// replay true. Errors: *order.Refusal; any other means that the outcome is
+	// replay true. Errors: *order.Refusal; order.ErrTakenIn, with the order, for an
+	// id that was taken in; any other means that the outcome is
 	// unknown and the same request may be sent again.
 	Place(ctx context.Context, r order.Request) (o order.Order, replay bool, err error)
 	// Get and Cancel return order.ErrUnknown for an id without an order.
@@ -23,8 +24,16 @@ type Orders interface {
 	Cancel(ctx context.Context, id string) (order.Order, error)
 	// History lists what happened to an order, oldest first, or order.ErrUnknown.
 	History(ctx context.Context, id string) ([]order.Entry, error)
-	// Watch returns a channel that is closed when this process changes the order.
-	Watch(id string) (changed <-chan struct{}, stop func())
+	// Watch returns a channel that is closed when this process changes the order;
+	// its caller counts as a shopper who is there.
+	Watch(ctx context.Context, id string) (changed <-chan struct{}, stop func())
+}
+
+// Intents takes orders in that are placed afterwards; *order.Service does.
+type Intents interface {
+	// TakeIn keeps a request; see order.Service.TakeIn. order.ErrTakenIn comes with
+	// an order that was kept before.
+	TakeIn(ctx context.Context, r order.Request, w order.Wishes) (o order.Order, replay bool, err error)
 }
 
 // Payments is an order's money.

@@ -214,7 +214,7 @@ func (f fakeOrders) Wait(ctx context.Context, id string, d time.Duration) (order
 func (f fakeOrders) History(context.Context, string) ([]order.Entry, error) {
 	return nil, order.ErrUnknown
 }
-func (f fakeOrders) Watch(string) (<-chan struct{}, func()) { return nil, func() {} }
+func (f fakeOrders) Watch(context.Context, string) (<-chan struct{}, func()) { return nil, func() {} }
 func (f fakeOrders) Cancel(ctx context.Context, id string) (order.Order, error) {
 	return f.get(ctx, id)
 }

@@ -26,8 +26,10 @@ import (
 // Options of a Server. Orders, Truth, Catalogue and ID are required.
 type Options struct {
 	Orders     Orders
-	Payments   Payments // nil means that nobody pays here
-	Live       Live     // nil in the synchronous mode
+	Intents    Intents                // nil means that Prefer: respond-async is not followed
+	Callback   func(url string) error // what is wrong with a callback URL; nil means that nobody is called back
+	Payments   Payments               // nil means that nobody pays here
+	Live       Live                   // nil in the synchronous mode
 	Truth      Truth
 	Catalogue  order.Catalogue
 	Connection func(cabinet string) Connection // nil means that nobody knows

@@ -9,10 +9,12 @@ import (
 
 	"vendline/cloud/api"
 	"vendline/cloud/batch"
+	"vendline/cloud/callback"
 	"vendline/cloud/catalogue"
 	"vendline/cloud/deduct"
 	"vendline/cloud/fence"
 	"vendline/cloud/intake"
+	"vendline/cloud/intent"
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
@@ -34,6 +36,9 @@ type App struct {
 
 	Payments *payment.Service
 	Sandbox  *sandbox.Server // nil unless it is embedded
+
+	intents   *intent.Runner
+	callbacks *callback.Runner // nil without a secret
 
 	catalogue *catalogue.Catalogue
 	queue     carrier // nil in synchronous mode
@@ -79,7 +84,9 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		{"queue", a.openQueue},
 		{"outbox runners", a.startRunners},
 		{"replaced holds", a.startReplacing},
+		{"intents", a.startIntents},
 		{"dispensing", a.startDispensing},
+		{"planograms", a.startPlanograms},
 		{"consumer", a.startConsumer},
 		{"timers", a.startTimers},
 		{"orphan sweep", a.startSweep},

@@ -63,6 +63,10 @@ type Config struct {
 	Payments  map[string]payment.Provider // ways of paying, by name
 	Sandbox   string                      // embedded, or embedded:<file of its charges>: a sandbox provider in this process
 
+	Intents          int64  // most orders that wait to be placed; 0 means 200,000
+	CallbackSecret   string // signs callbacks; empty sends none
+	CallbackLoopback bool   // callbacks may go to loopback, over http too: for development
+
 	// CabinetPassword tells the embedded broker a cabinet's password.
 	CabinetPassword func(cabinet string) (string, bool)
 }
@@ -119,6 +123,9 @@ func (c Config) Check() error {
 	if _, ok := c.embeddedSandbox(); c.Sandbox != "" && !ok {
 		return fmt.Errorf("sandbox %q is neither embedded nor embedded:<file>", c.Sandbox)
 	}
+	if n := len(c.CallbackSecret); n > 0 && n < minSecret {
+		return fmt.Errorf("the callback secret has %d bytes; it needs %d at least", n, minSecret)
+	}
 	for _, part := range []struct{ name, value string }{{"ledger", c.Ledger}, {"stock", c.Stock}, {"queue", c.Queue}} {
 		if part.value == "" && (c.Mode == ModeAsync || part.name == "ledger") {
 			return fmt.Errorf("no %s is named; see --help for the forms", part.name)
@@ -126,6 +133,9 @@ func (c Config) Check() error {
 	}
 	return nil
 }
+
+// minSecret is the shortest secret that signs anything.
+const minSecret = 16
 
 // publicURL is where providers call back and shoppers open pages.
 func (c Config) publicURL() string {

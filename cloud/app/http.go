@@ -21,6 +21,7 @@ func (a *App) openHTTP(ctx context.Context) error {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerMetrics(reg)
 	a.registerPayments(reg)
+	a.registerIntents(reg)
 	opt := api.Options{
 		Orders: a.Orders, Payments: payments{a.Payments, a.Ledger}, Truth: truth{a}, Catalogue: a.catalogue, Checks: a.checks(), Connection: a.connection,
 		Registry: reg, Clock: a.Deps.Clock, ID: a.Deps.ID, Log: a.Deps.Log,
@@ -28,6 +29,7 @@ func (a *App) openHTTP(ctx context.Context) error {
 	if a.Stock != nil {
 		opt.Live = a.Stock
 	}
+	a.offerIntents(&opt)
 	server, err := api.NewServer(opt)
 	if err != nil {
 		return err

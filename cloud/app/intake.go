@@ -29,7 +29,7 @@ func (a *App) startIntake(context.Context) error {
 	}
 	in, err := intake.Start(intake.Options{
 		Broker: a.mqttURL, User: user, Password: a.Config.MQTTPassword, Client: "vend-cloud-" + a.Config.Instance,
-		Group: shareGroup(a.Config.MQTTPassword), Placer: a.Orders, Facts: facts{a.Ledger, a.Ledger}, DeadLetters: a.Ledger, Stock: stockView{a}, Commands: a.Ledger, Watcher: a.presence,
+		Group: shareGroup(a.Config.MQTTPassword), Placer: a.Orders, Facts: facts{a.Ledger, a.Ledger}, DeadLetters: a.Ledger, Stock: stockView{a}, Commands: a.Ledger, Watcher: a.presence, Planograms: newest{a},
 		Now: a.Deps.Clock, Log: a.Deps.Log,
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *Site) underWay(ctx context.Context) (busy []string, err error) {
 		{"timer rows in local_msg", "SELECT COUNT(*) FROM local_msg WHERE kind = 'timer'"},
 		{"Redis rows in local_msg", "SELECT COUNT(*) FROM local_msg WHERE kind = 'redis'"},
 		{"rows of other kinds in local_msg", "SELECT COUNT(*) FROM local_msg WHERE kind NOT IN ('stock', 'timer', 'redis')"},
-		{"holds", "SELECT COUNT(*) FROM trade_order WHERE status NOT IN ('CONSUMED', 'ROLLBACKED')"},
+		{"holds", "SELECT COUNT(*) FROM trade_order WHERE status NOT IN ('CONSUMED', 'ROLLBACKED') AND NOT (status = 'INIT' AND version > 0)"},
 	} {
 		var n int64
 		if err := s.db.QueryRowContext(ctx, q.query).Scan(&n); err != nil {

@@ -38,6 +38,8 @@ type flags struct {
 	PaySandboxURL        string        `help:"A sandbox payment server, or embedded:<file of its charges> for one in this process. No money moves." env:"VENDLINE_PAY_SANDBOX_URL"`
 	PaySandboxSecretFile string        `help:"File with the secret shared with it." type:"existingfile" env:"VENDLINE_PAY_SANDBOX_SECRET_FILE"`
 	PaySandboxMerchant   string        `help:"Merchant at the sandbox." default:"vendline" env:"VENDLINE_PAY_SANDBOX_MERCHANT"`
+	Intents              int64         `help:"Most orders that wait to be placed (Prefer: respond-async); more are refused as overloaded." default:"200000" env:"VENDLINE_INTENTS"`
+	CallbackSecretFile   string        `help:"File with the secret that signs callbacks. Without it, nobody is called back." type:"existingfile" env:"VENDLINE_CALLBACK_SECRET_FILE"`
 	Log                  string        `help:"text or json." enum:"text,json" default:"text" env:"VENDLINE_LOG"`
 	Version              kong.VersionFlag
 }
@@ -64,20 +66,23 @@ func run(ctx context.Context, f flags) error {
 	if f.Log == "json" {
 		log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	}
-	password := ""
-	if f.MQTTPasswordFile != "" {
-		b, err := os.ReadFile(f.MQTTPasswordFile)
-		if err != nil {
-			return fmt.Errorf("vend-cloud: read --mqtt-password-file: %w", err)
-		}
-		password = strings.TrimRight(string(b), "\r\n")
+	password, err := secretIn(f.MQTTPasswordFile)
+	if err != nil {
+		return fmt.Errorf("vend-cloud: read --mqtt-password-file: %w", err)
+	}
+	callbacks, err := secretIn(f.CallbackSecretFile)
+	if err != nil {
+		return fmt.Errorf("vend-cloud: read --callback-secret-file: %w", err)
+	}
+	if f.CallbackSecretFile != "" && callbacks == "" {
+		return fmt.Errorf("vend-cloud: --callback-secret-file is empty")
 	}
 	pay, embedded, err := providers(f)
 	if err != nil {
 		return err
 	}
 	a, err := app.New(ctx, app.Config{
-		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded,
+		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded, Intents: f.Intents, CallbackSecret: callbacks,
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
 		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace,
 	}, app.System(log))
@@ -86,6 +91,15 @@ func run(ctx context.Context, f flags) error {
 	}
 	defer a.Close()
 	return a.Serve(ctx)
+}
+
+// secretIn reads a secret's file; no file is no secret.
+func secretIn(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(file)
+	return strings.TrimRight(string(b), "\r\n"), err
 }
 
 // providers are the ways of paying that the flags name; embedded is a sandbox
