@@ -30,6 +30,10 @@ var points = [...]string{
 	"before rebuild", "after rebuild",
 	"before orphan settle", "after orphan settle", // … before Redis hears of it
 	"before shortage", "after shortage",
+	"before wake", "after wake", // the command is written, and maybe nobody was told
+	"before offer", "after offer", // … the cabinet may vend it, and maybe never heard of it
+	"before report commit", "after report commit", // … before the cabinet's ack
+	"before abandon", "after abandon", // … before the row's next lease
 }
 
 // story meets every step of the path. Told again after a crash, its customers
@@ -65,6 +69,13 @@ func story(p *process, c *customers) {
 		func() { p.pump(nil) },
 		func() { c.fact(p, "looted", statement.Sale, 0, 9) },
 		func() { p.pump(nil) },
+		func() { p.pump(nil) },
+		func() { c.place(p, "gil", 1, 0) },
+		func() { c.pay(p, "gil") },
+		func() { p.site.machine.off = true },
+		func() { p.site.pass(3 * time.Minute) },
+		func() { p.pump(nil) },
+		func() { p.site.machine.off = false },
 		func() { p.pump(nil) },
 		func() { c.place(p, "ann", 2, 1) }, // replays
 		func() { c.place(p, "fay", 2, 0) },

@@ -11,6 +11,7 @@ import (
 	"vendline/cloud/outbox"
 	"vendline/cloud/relay"
 	"vendline/cloud/statement"
+	"vendline/shared/wire"
 )
 
 // setting is what may happen in a history.
@@ -42,6 +43,7 @@ func play(t *testing.T, seed uint64, set setting) []string {
 	h.site.faults = set.faults
 	h.c.lossy = set.lossy
 	h.queue.lose = func() bool { return h.rng.IntN(12) == 0 }
+	h.machine.result, h.machine.unsure = h.fate, func(wire.Line) bool { return h.rng.IntN(5) == 0 }
 	h.other = h.start(nil)
 	defer h.other.end()
 	h.restart()
@@ -104,7 +106,7 @@ func (h *history) judge() []string {
 
 func (h *history) step(p *process) {
 	c := h.c
-	switch x := h.rng.IntN(100); {
+	switch x := h.rng.IntN(114); {
 	case x < 22:
 		h.n++
 		c.place(p, fmt.Sprint("o", h.n), 1+h.rng.IntN(2), h.rng.IntN(2))
@@ -140,9 +142,28 @@ func (h *history) step(p *process) {
 		h.site.pass(time.Duration(1+h.rng.IntN(30)) * time.Second)
 	case x < 98:
 		h.dumps = append(h.dumps, h.dump())
+	case x < 102:
+		p.carry(outbox.KindCommand)
+	case x < 106:
+		p.ask()
+	case x < 109:
+		p.site.vend()
+	case x < 113:
+		p.tell()
 	case h.lossy:
 		h.loseRedis()
 	}
+}
+
+// fate is what becomes of a line at the cabinet.
+func (h *history) fate(l wire.Line) (wire.DispenseState, int) {
+	switch h.rng.IntN(8) {
+	case 0:
+		return wire.Expired, 0
+	case 1, 2:
+		return wire.Failed, h.rng.IntN(l.Qty)
+	}
+	return wire.Dispensed, l.Qty
 }
 
 // loseRedis lets Redis come back with an older dump of its own, or with none.

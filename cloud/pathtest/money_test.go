@@ -145,8 +145,8 @@ func (p *process) moneyVerdict(c *customers) []string {
 			case charge.state == payment.Unpaid:
 				wrong = append(wrong, fmt.Sprintf("%s at %s may still be paid, and stands at %s", id, name, o.Status))
 			case charge.state != payment.Paid:
-			case vends && charge.back != 0:
-				wrong = append(wrong, fmt.Sprintf("%s at %s was vended and paid back", id, name))
+			case vends && charge.back != p.undropped(o) && !(charge.back > p.undropped(o) && p.called(o)):
+				wrong = append(wrong, fmt.Sprintf("%s at %s dropped all but %d, and %d went back", id, name, p.undropped(o), charge.back))
 			case !vends && charge.back != charge.Amount.Minor:
 				wrong = append(wrong, fmt.Sprintf("%s at %s is %s, stands at %s, and %d of %s went back", id, name, status, o.Status, charge.back, charge.Amount))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"vendline/cloud/batch"
 	"vendline/cloud/deduct"
+	"vendline/cloud/dispense"
 	"vendline/cloud/effect"
 	"vendline/cloud/fence"
 	"vendline/cloud/ledger"
@@ -43,6 +44,7 @@ type process struct {
 	timers   *timers.Timers
 	sweeper  *orphan.Sweeper
 	money    *payment.Service
+	vending  *dispense.Runner
 	ports    ledgerPort
 
 	mu   sync.Mutex
@@ -72,6 +74,7 @@ func (s *site) start(doom func(point string, hit int) bool) *process {
 	p.money = &payment.Service{Ledger: l, Stock: p.orders, PublicURL: "https://vend.example", Clock: s.Now, Log: log, Providers: map[string]payment.Provider{
 		"till": tillPort{p, s.tills["till"]}, "kiosk": tillPort{p, s.tills["kiosk"]}}}
 	p.orders.Charges, p.orders.Sessions = p.money, l
+	p.vending = dispense.New(dispense.Options{Ledger: l, Publisher: wakePort{p}, Clock: s.Now})
 	p.relay = &relay.Relay{Sender: q, Store: l, Topics: relay.DefaultTopics()}
 	p.consumer = batch.New(l, r, batch.Options{Linger: time.Nanosecond, Log: log})
 	p.effects = &effect.Runner{Stock: r, Ledger: l, Fence: p.fence}

@@ -33,6 +33,7 @@ type site struct {
 	queue   *carrier
 	opening ledgertest.Stock
 	faults  faults
+	machine machine
 	tills   map[string]*till
 
 	mu     sync.Mutex

@@ -21,12 +21,15 @@ func (p *process) pump(rng *rand.Rand) {
 	p.deliver(relay.DefaultTopics().Timer, rng)
 	_ = p.sweeper.Sweep(p.ctx)
 	_, _ = p.timers.Sweep(p.ctx)
+	p.carry(outbox.KindCommand)
+	p.turn()
 }
 
-// pumpMoney is pump with what becomes of money.
+// pumpMoney is pump with what becomes of money, and of what it paid for.
 func (p *process) pumpMoney() {
 	p.pump(nil)
 	p.carryMoney()
+	p.turn()
 }
 
 // carryMoney carries out what waits of money, in the order in which one leads
@@ -42,7 +45,8 @@ func (p *process) carryMoney() {
 func (p *process) carry(kind outbox.Kind) {
 	lease := ledger.QuickLease
 	run := map[outbox.Kind]outbox.Carrier{outbox.KindStock: p.relay.Stock, outbox.KindTimer: p.relay.Timer, outbox.KindRedis: p.effects.Carry,
-		outbox.KindNotice: p.money.CarryNotices, outbox.KindCheck: p.money.CarryChecks, outbox.KindLate: p.money.CarryLate, outbox.KindRefund: p.money.CarryRefunds}[kind]
+		outbox.KindCommand: p.vending.Carry,
+		outbox.KindNotice:  p.money.CarryNotices, outbox.KindCheck: p.money.CarryChecks, outbox.KindLate: p.money.CarryLate, outbox.KindRefund: p.money.CarryRefunds}[kind]
 	rows, err := p.ports.Claim(p.ctx, kind, 64, func(int) time.Duration { return lease })
 	if err == nil && len(rows) > 0 {
 		_ = run(p.ctx, rows)
@@ -87,7 +91,7 @@ func (p *process) quiet() {
 // waiting is how much is not settled yet.
 func (p *process) waiting() (n int) {
 	for _, q := range []string{
-		"SELECT COUNT(*) FROM local_msg WHERE kind <> 'command'", // nobody dispenses here yet
+		"SELECT COUNT(*) FROM local_msg",
 		"SELECT COUNT(*) FROM trade_order WHERE status IN ('INIT', 'PRE_RESERVED')",
 	} {
 		var some int
