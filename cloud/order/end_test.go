@@ -137,7 +137,7 @@ func TestWhoWaitsIsNotedAndOnlyForOrdersThatExist(t *testing.T) {
 	s.Sessions = seen
 	_, _ = s.Wait(t.Context(), o.ID, time.Millisecond)
 	_, _ = s.Wait(t.Context(), "01a3185c-5078-7000-8000-00000000dead", time.Millisecond)
-	_, stop := s.Watch(o.ID)
+	_, stop := s.Watch(t.Context(), o.ID)
 	stop()
 	_, _ = s.Get(t.Context(), o.ID)
 	if len(seen) != 1 || seen[o.ID] != 2 {

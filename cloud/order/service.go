@@ -170,9 +170,10 @@ func (s *Service) History(ctx context.Context, id string) ([]Entry, error) {
 	return s.Ledger.History(ctx, id)
 }
 
-// Watch returns a channel that is closed when this process changes the order.
-func (s *Service) Watch(id string) (changed <-chan struct{}, stop func()) {
-	s.seen(context.Background(), id)
+// Watch returns a channel that is closed when this process changes the order. As
+// one who waits, its caller counts as a shopper who is there.
+func (s *Service) Watch(ctx context.Context, id string) (changed <-chan struct{}, stop func()) {
+	s.seen(ctx, id)
 	return s.Watcher.wait(id)
 }
 
