@@ -14,10 +14,16 @@ type births struct {
 
 	mu     sync.Mutex
 	told   map[string]string // cabinet → session that was sent its stock
-	due    chan string       // cabinets to be sent their stock
+	due    chan errand       // cabinets to be sent their stock
 	calm   map[string]bool   // cabinets whose stock was sent lately → it has changed since
 	closed bool
 	worker sync.WaitGroup
+}
+
+// errand is a cabinet to speak to.
+type errand struct {
+	cabinet string
+	born    bool // it came up: it is told all that it may have lost
 }
 
 // birthQueue is how many cabinets may wait for their stock; beyond it they wait
@@ -25,7 +31,7 @@ type births struct {
 const birthQueue = 16 << 10
 
 func newBirths(in *Intake) *births {
-	b := &births{in: in, told: map[string]string{}, due: make(chan string, birthQueue), calm: map[string]bool{}}
+	b := &births{in: in, told: map[string]string{}, due: make(chan errand, birthQueue), calm: map[string]bool{}}
 	for range 4 {
 		b.worker.Go(b.tell)
 	}
@@ -48,19 +54,27 @@ func (b *births) born(s wire.State) {
 		return
 	}
 	select {
-	case b.due <- s.Cabinet:
+	case b.due <- errand{s.Cabinet, true}:
 		b.told[s.Cabinet] = s.Session
 	default:
 	}
 }
 
 func (b *births) tell() {
-	for cabinet := range b.due {
+	for e := range b.due {
+		cabinet := e.cabinet
 		var view []wire.StockLine
 		err := b.in.retry(func(ctx context.Context) (err error) {
 			view, err = b.in.opt.Stock.View(ctx, cabinet)
 			return err
 		})
+		var plan *wire.Planogram
+		if err == nil && e.born && b.in.opt.Planograms != nil {
+			err = b.in.retry(func(ctx context.Context) (err error) {
+				plan, err = b.in.opt.Planograms.NewestPlanogram(ctx, cabinet)
+				return err
+			})
+		}
 		if err == nil {
 			err = b.in.events.await(b.in.ctx) // the watch may be connected before the link that speaks
 		}
@@ -72,5 +86,8 @@ func (b *births) tell() {
 			continue
 		}
 		b.in.publish(cabinet, wire.ChannelCommand, wire.Command{V: wire.Version, Cabinet: cabinet, Kind: wire.CommandStock, Stock: view})
+		if plan != nil {
+			b.in.Planogram(cabinet, *plan)
+		}
 	}
 }

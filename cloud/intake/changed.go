@@ -36,7 +36,7 @@ func (b *births) say(cabinet string) {
 		return
 	}
 	select {
-	case b.due <- cabinet:
+	case b.due <- errand{cabinet: cabinet}:
 	default: // its next change, or birth, is told
 		return
 	}

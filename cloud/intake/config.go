@@ -29,6 +29,8 @@ type Options struct {
 	Commands    Commands // nil: cabinets that ask what to dispense are not heard
 	Watcher     Watcher  // nil: nobody listens for beats and states
 
+	Planograms Planograms // nil, or without a Stock: births are not answered with the cabinet's planogram
+
 	Group   string // of the shared subscription; empty means "intake"
 	Workers int    // events worked on at once; 0 means 256
 	Queue   int    // events that may wait for a worker; 0 means 8192

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,8 @@ type Ledger struct {
 
 	sessions sessions
 	counters Counters
+
+	planograms sync.Mutex // one setter at a time
 
 	fleet   string      // synchronous mode: the fleet token this process drew
 	drained atomic.Bool // synchronous mode: no statement of the other mode waits

@@ -91,7 +91,7 @@ func (l *Ledger) placeTx(ctx context.Context, ps []*order.Placement, errs []erro
 
 func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Placement) ([]outbox.Row, error) {
 	now := l.now()
-	orders := make([]any, 0, len(ps)*holdCols)
+	orders := holds{plain: make([]any, 0, len(ps)*holdCols)}
 	lines := make([]any, 0, len(ps)*3*lineCols)
 	tickets := make([]any, 0, len(ps)*ticketCols)
 	placed := make([]order.Order, 0, len(ps))
@@ -101,7 +101,7 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 	for _, p := range ps {
 		o := p.Order
 		placed = append(placed, o)
-		orders = appendHold(orders, o, now)
+		orders.add(o, now)
 		lines = appendLines(lines, o)
 		tickets = appendTicket(tickets, o.Cabinet, p.Run, o.ID)
 		b.state(statementOf(o))
@@ -110,7 +110,7 @@ func (l *Ledger) insertOrders(ctx context.Context, tx *sql.Tx, ps []*order.Place
 	if err := l.replaced(ctx, tx, b, placed); err != nil {
 		return nil, err
 	}
-	if err := insertRows(ctx, tx, insertHold, holdCols, orders, ""); err != nil {
+	if err := orders.insert(ctx, tx); err != nil {
 		if duplicate(err) && len(ps) == 1 {
 			return nil, whoseStock(ctx, tx, ps[0])
 		}

@@ -23,6 +23,10 @@ const (
 	insertHold = "INSERT INTO trade_order (order_sn, cabinet_id, user_id, amount, currency, created_at, changed_at, expires_at, hold_until)"
 	holdCols   = 9
 
+	// … and so does one without a planogram its priced_at.
+	insertPricedHold = "INSERT INTO trade_order (order_sn, cabinet_id, user_id, amount, currency, created_at, changed_at, expires_at, hold_until, priced_at)"
+	pricedHoldCols   = 10
+
 	insertLine = "INSERT INTO trade_order_line (order_sn, sku_id, qty, price)"
 	lineCols   = 4
 
@@ -52,6 +56,24 @@ func appendOrder(args []any, o order.Order, now int64, cause string) []any {
 func appendHold(args []any, o order.Order, now int64) []any {
 	until := o.ExpiresAt.UnixMilli()
 	return append(args, o.ID, o.Cabinet, o.User, o.Amount, o.Currency, o.CreatedAt.UnixMilli(), now, until, until)
+}
+
+// holds are new holds' columns, by whether they were priced under a planogram.
+type holds struct{ plain, priced []any }
+
+func (h *holds) add(o order.Order, now int64) {
+	if o.PricedAt == 0 {
+		h.plain = appendHold(h.plain, o, now)
+	} else {
+		h.priced = append(appendHold(h.priced, o, now), o.PricedAt)
+	}
+}
+
+func (h *holds) insert(ctx context.Context, tx *sql.Tx) error {
+	if err := insertRows(ctx, tx, insertHold, holdCols, h.plain, ""); err != nil {
+		return err
+	}
+	return insertRows(ctx, tx, insertPricedHold, pricedHoldCols, h.priced, "")
 }
 
 func appendLines(args []any, o order.Order) []any {

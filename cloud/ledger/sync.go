@@ -90,7 +90,9 @@ func (l *Ledger) checkDirect(ctx context.Context, tx *sql.Tx, cabinet string) er
 }
 
 func (l *Ledger) insertDirect(ctx context.Context, tx *sql.Tx, o order.Order) error {
-	if err := insertRows(ctx, tx, insertHold, holdCols, appendHold(nil, o, l.now()), ""); err != nil {
+	var h holds
+	h.add(o, l.now())
+	if err := h.insert(ctx, tx); err != nil {
 		if duplicate(err) {
 			return order.ErrExists
 		}

@@ -42,8 +42,8 @@ const (
 	// KindReplace names holds that their shopper's next order has replaced. It
 	// goes when they are rolled back, or paid.
 	KindReplace Kind = "replace"
-	// KindPlanogram names a planogram version that its cabinet has not yet
-	// acknowledged.
+	// KindPlanogram carries a Planogram: a version that its cabinet has not
+	// acknowledged. It goes when it has, or when there is a newer one.
 	KindPlanogram Kind = "planogram"
 	// KindIntent names orders that were taken in without an answer (202) and are
 	// to be placed. It goes when each is placed, or refused for good.
@@ -79,6 +79,12 @@ type Timer struct {
 // Replace is the payload of a replace row: holds to roll back.
 type Replace struct {
 	IDs []string `json:"ids"`
+}
+
+// Planogram is the payload of a planogram row: a version to tell its cabinet.
+type Planogram struct {
+	Cabinet string `json:"cabinet"`
+	Version int64  `json:"version"`
 }
 
 // Intents is the payload of an intent row: orders to place.

@@ -31,9 +31,9 @@ type promise struct {
 func Run(t *testing.T, target Target) {
 	all := [][]promise{
 		schema(), placements(), groups(), replaced(), transitions(), retries(), openings(), captures(), refunds(), facts(),
-		commands(), results(), stocktakes(), offline(),
+		commands(), results(), stocktakes(), offline(), planograms(),
 		statements(), failures(), shortages(), generations(), effects(), orphans(), outboxes(), letters(),
-		synchronous(), handovers(), histories(),
+		intents(), synchronous(), handovers(), histories(),
 	}
 	if target.Shared {
 		all = append(all, faults())
