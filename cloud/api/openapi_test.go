@@ -20,6 +20,7 @@ import (
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 	"vendline/cloud/payment"
+	"vendline/cloud/shop"
 	"vendline/shared/money"
 	"vendline/shared/wire"
 )
@@ -53,6 +54,11 @@ func served(t *testing.T) *Server {
 	}
 	t.Cleanup(f.Close)
 	f.Mount(s)
+	page, err := shop.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Mount(s)
 	return s
 }
 

@@ -37,6 +37,9 @@ func (a *App) openHTTP(ctx context.Context) error {
 	if err := a.openFleet(server); err != nil {
 		return err
 	}
+	if err := a.openShop(server); err != nil {
+		return err
+	}
 	a.mountSandbox(server)
 	if a.listener, err = api.Listen(ctx, a.Config.HTTP, a.Deps.Log); err != nil {
 		return err
