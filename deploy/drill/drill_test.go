@@ -66,6 +66,7 @@ func everyPartIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.site.Close()
+	t.Run("an order's whole life", r.lives)
 	defer StartMotors(plan, r.book, r.site.AgentURLs()).Stop()
 	for cycle := range given.cycles {
 		r.site.Plan.Turn = uint64(cycle)

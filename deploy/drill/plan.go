@@ -25,6 +25,10 @@ type Plan struct {
 // find out whether the path is open.
 const ProbeSKU = "probe"
 
+// floodSKU's price makes the provider send the callback for three of it, 3.93, 20
+// times at once; see docs/payments.md.
+const floodSKU = "flood"
+
 // NewPlan has two cabinets with so little stock that most orders are short.
 func NewPlan(seed uint64) Plan {
 	p := Plan{Seed: seed, Cabinets: []string{"D001", "D002"}, Units: 60, Plenty: 100_000, Shoppers: 400}
@@ -32,6 +36,7 @@ func NewPlan(seed uint64) Plan {
 		p.Products = append(p.Products, order.Product{SKU: fmt.Sprintf("sku-%d", i), Name: fmt.Sprintf("Product %d", i), Price: int64(100 + 50*i), Currency: "CNY"})
 	}
 	p.Products[5].UserLimit = 4 // so that the way of purchase limits is walked too
+	p.Products = append(p.Products, order.Product{SKU: floodSKU, Name: "Flood", Price: 131, Currency: "CNY"})
 	p.Products = append(p.Products, order.Product{SKU: ProbeSKU, Name: "Probe", Price: 1, Currency: "CNY"})
 	return p
 }
