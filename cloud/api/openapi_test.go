@@ -20,6 +20,7 @@ import (
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 	"vendline/cloud/payment"
+	"vendline/cloud/planogram"
 	"vendline/cloud/shop"
 	"vendline/shared/money"
 	"vendline/shared/wire"
@@ -45,7 +46,7 @@ func served(t *testing.T) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fleet.New(fleet.Options{Ledger: scripted{}, Presences: func() []fleet.Presence {
+	f, err := fleet.New(fleet.Options{Ledger: scripted{}, Desk: scripted{}, Presences: func() []fleet.Presence {
 		return []fleet.Presence{{Cabinet: "C001", Status: "online", Seen: time.Now(), Depth: 3}}
 	}, Depth: func(context.Context) (int64, error) { return 0, errors.New("away") },
 		Rebuild: func(context.Context, string) error { return nil }})
@@ -139,7 +140,14 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"GET", "/", "/", "", 200},
 		{"GET", "/v1/fleet/cabinets", "/v1/fleet/cabinets", "", 200},
 		{"GET", "/v1/fleet/orders?cabinet=C001", "/v1/fleet/orders", "", 200},
-		{"GET", "/v1/fleet/orders", "/v1/fleet/orders", "", 400},
+		{"GET", "/v1/fleet/orders?user=u1&status=CONSUMED", "/v1/fleet/orders", "", 200},
+		{"GET", "/v1/fleet/orders?status=PAID", "/v1/fleet/orders", "", 400},
+		{"GET", "/v1/fleet/cases", "/v1/fleet/cases", "", 200},
+		{"GET", "/v1/fleet/cases?closed=true", "/v1/fleet/cases", "", 200},
+		{"GET", "/v1/fleet/cases?closed=no", "/v1/fleet/cases", "", 400},
+		{"POST", "/v1/fleet/cases/" + known + "/close", "/v1/fleet/cases/{id}/close", `{"note":"looked at"}`, 200},
+		{"POST", "/v1/fleet/cases/" + known + "/close", "/v1/fleet/cases/{id}/close", `{}`, 400},
+		{"POST", "/v1/fleet/cases/" + refusedID + "/close", "/v1/fleet/cases/{id}/close", `{"note":"looked at"}`, 404},
 		{"GET", "/v1/fleet/pipeline", "/v1/fleet/pipeline", "", 200},
 		{"GET", "/v1/fleet/dead-letters", "/v1/fleet/dead-letters", "", 200},
 		{"POST", "/v1/fleet/warmup", "/v1/fleet/warmup", `{"cabinets":["C001"]}`, 200},
@@ -292,7 +300,29 @@ func (scripted) Shelves(context.Context, string) ([]fleet.Shelf, error) {
 func (scripted) Recent(context.Context, string, int) ([]order.Order, error) {
 	return []order.Order{placedOrder(known)}, nil
 }
-func (scripted) Products(context.Context) ([]order.Product, error) { return nil, nil }
+func (scripted) Search(context.Context, string, string, order.Status, int) ([]order.Order, error) {
+	return []order.Order{placedOrder(known)}, nil
+}
+func (scripted) OrdersByID(context.Context, ...string) ([]order.Order, error) { return nil, nil }
+func (scripted) Standings(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{known: "refunding"}, nil
+}
+func (scripted) Cases(_ context.Context, closed bool, _ int) ([]order.Case, error) {
+	return []order.Case{{ID: known, Kind: order.CaseShortage, Order: known, Closed: closed}}, nil
+}
+func (scripted) CountCases(context.Context) (int64, error) { return 1, nil }
+func (scripted) CloseCase(_ context.Context, id, _ string) error {
+	if id != known {
+		return &order.Refusal{Code: wire.CodeNotFound}
+	}
+	return nil
+}
+func (scripted) SlotFaults(context.Context) ([]order.SlotFault, error) {
+	return []order.SlotFault{{Cabinet: "C001", Slot: "A1", SKU: "cola", Fault: "jam"}}, nil
+}
+func (scripted) UnackedPlanograms(context.Context, int) ([]planogram.Unacked, error) { return nil, nil }
+func (scripted) CountUnackedPlanograms(context.Context) (int64, error)               { return 0, nil }
+func (scripted) Products(context.Context) ([]order.Product, error)                   { return nil, nil }
 func (scripted) Backlog(context.Context) ([]outbox.Stat, error) {
 	return []outbox.Stat{{Kind: outbox.KindStock, Depth: 1, Oldest: time.Second}}, nil
 }

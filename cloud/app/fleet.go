@@ -2,16 +2,19 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"vendline/cloud/api"
 	"vendline/cloud/fleet"
 	"vendline/cloud/ledger"
+	"vendline/cloud/order"
+	"vendline/shared/wire"
 )
 
 // openFleet mounts the operator's page and its reads.
 func (a *App) openFleet(server *api.Server) error {
 	opt := fleet.Options{
-		Ledger: fleetLedger{a.Ledger}, Presences: a.presences, Tap: a.Watcher.Tap,
+		Ledger: fleetLedger{a.Ledger}, Desk: fleetLedger{a.Ledger}, Presences: a.presences, Tap: a.Watcher.Tap,
 		Placed: a.Ledger.Counters().Orders.Load, Clock: a.Deps.Clock, Log: a.Deps.Log,
 	}
 	if a.Stock != nil {
@@ -60,6 +63,14 @@ func (l fleetLedger) Shelves(ctx context.Context, cabinet string) ([]fleet.Shelf
 		out[i] = fleet.Shelf(r)
 	}
 	return out, err
+}
+
+func (l fleetLedger) CloseCase(ctx context.Context, id, note string) error {
+	err := l.Ledger.CloseCase(ctx, id, note)
+	if errors.Is(err, ledger.ErrNoCase) {
+		return &order.Refusal{Code: wire.CodeNotFound, Detail: "no case has this id"}
+	}
+	return err
 }
 
 func (l fleetLedger) Letters(ctx context.Context, n int) ([]fleet.Letter, error) {

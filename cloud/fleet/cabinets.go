@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ type cabinetView struct {
 	Gap    bool        `json:"gap"`
 	Agent  string      `json:"agent"`
 	Stock  []stockView `json:"stock"` // null: not read yet
+
+	Suspended []slotView `json:"suspended"` // slots that are out of order; null: not read yet
 }
 
 type stockView struct {
@@ -35,8 +38,8 @@ type stockView struct {
 
 // viewOf puts together what the three sources say of a cabinet. Presence p is
 // nil when nothing was ever heard; live is nil when the filter does not know.
-func viewOf(id string, p *Presence, shelves []Shelf, live map[string]int64, names map[string]string) cabinetView {
-	v := cabinetView{ID: id, Health: "unknown"}
+func viewOf(id string, p *Presence, shelves []Shelf, live map[string]int64, suspended []slotView, names map[string]string) cabinetView {
+	v := cabinetView{ID: id, Health: "unknown", Suspended: suspended}
 	if p != nil {
 		v.Health, v.Gap, v.Agent, v.Skewed = p.Status, p.Gap, p.Agent, p.Skewed
 		if !p.Seen.IsZero() {
@@ -72,8 +75,10 @@ type state struct {
 	listed   int64    // sample that changed the list of ids
 	recent   recent
 	pipeline changed
-	away     changed           // names of the sources that did not answer
-	names    map[string]string // SKU → product name
+	desk     changed
+	faults   map[string][]slotView // slots that are out of order, by cabinet; nil: not read yet
+	away     changed               // names of the sources that did not answer
+	names    map[string]string     // SKU → product name
 }
 
 // kept is one cabinet.
@@ -86,11 +91,20 @@ type kept struct {
 	wants   bool      // an order of it was seen since
 	stale   bool      // something was read since it was rendered
 	shown   Presence  // what it was rendered with
+	faults  []slotView
+}
+
+// suspendedAt is nil only when nobody knows.
+func suspendedAt(all map[string][]slotView, cabinet string) []slotView {
+	if s := all[cabinet]; all == nil || s != nil {
+		return s
+	}
+	return []slotView{}
 }
 
 // render makes a cabinet what streams send, if anything about it changed. A beat
 // that says nothing new is no change until calm has passed since the one shown.
-func (k *kept) render(id string, p *Presence, names map[string]string, sample int64, calm time.Duration) {
+func (k *kept) render(id string, p *Presence, faults []slotView, names map[string]string, sample int64, calm time.Duration) {
 	now := Presence{}
 	if p != nil {
 		now = *p
@@ -99,11 +113,11 @@ func (k *kept) render(id string, p *Presence, names map[string]string, sample in
 	if d := now.Seen.Sub(k.shown.Seen); d >= 0 && d < calm {
 		same.Seen, same.Skew = k.shown.Seen, k.shown.Skew
 	}
-	if k.body != nil && !k.stale && k.shown == same {
+	if k.body != nil && !k.stale && k.shown == same && (k.faults == nil) == (faults == nil) && slices.Equal(k.faults, faults) {
 		return
 	}
-	k.set(viewOf(id, p, k.shelves, k.live, names), sample)
-	k.shown, k.stale = now, false
+	k.set(viewOf(id, p, k.shelves, k.live, faults, names), sample)
+	k.shown, k.faults, k.stale = now, faults, false
 }
 
 // changed is a rendered part and when it changed.

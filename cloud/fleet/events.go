@@ -73,7 +73,7 @@ func (s *state) news(sent int64) (body []byte, upTo int64) {
 	if s.listed > sent || sent == 0 {
 		event["ids"] = s.order // all there are; a page forgets the others
 	}
-	for name, part := range map[string]changed{"orders": s.recent.changed, "pipeline": s.pipeline, "away": s.away} {
+	for name, part := range map[string]changed{"orders": s.recent.changed, "pipeline": s.pipeline, "desk": s.desk, "away": s.away} {
 		if part.sample > sent {
 			event[name] = json.RawMessage(part.body)
 		}

@@ -1,5 +1,6 @@
 // Package fleet is the operator's side: one live page, the reads behind it, and
-// the command to warm cabinets up. It changes nothing by itself.
+// what an operator does: warm cabinets up, close cases. It changes nothing by
+// itself.
 //
 // However many pages are open and however many orders flow, one sampler reads
 // the ledger and the stock filter, a bounded number of rows at a time, and all
@@ -7,9 +8,9 @@
 // be read is shown as unknown, never as 0.
 //
 // Files, in the order of the data: ports.go, sampler.go and gather.go (what is
-// read when, and how), cabinets.go, recent.go and pipeline.go (what is kept),
-// events.go (the stream), page.go and page/ (what is seen); reads.go and
-// warmup.go stand beside it.
+// read when, and how), cabinets.go, recent.go, pipeline.go and desk.go (what is kept),
+// events.go (the stream), page.go and page/ (what is seen); reads.go,
+// orders.go and warmup.go stand beside it.
 package fleet
 
 import (
@@ -23,9 +24,10 @@ import (
 	"vendline/cloud/order"
 )
 
-// Options of a Fleet. Ledger and Presences are required.
+// Options of a Fleet. Ledger, Desk and Presences are required.
 type Options struct {
 	Ledger    Ledger
+	Desk      Desk
 	Presences func() []Presence                               // all cabinets that were ever heard of
 	Live      Live                                            // nil: sellable units are unknown
 	Depth     func(ctx context.Context) (int64, error)        // messages the queue holds for step 8; nil: unknown
@@ -59,8 +61,8 @@ type Fleet struct {
 // New returns a Fleet that reads nothing until somebody looks. Close ends its
 // streams.
 func New(opt Options) (*Fleet, error) {
-	if opt.Ledger == nil || opt.Presences == nil {
-		return nil, errors.New("fleet: Ledger and Presences are required")
+	if opt.Ledger == nil || opt.Desk == nil || opt.Presences == nil {
+		return nil, errors.New("fleet: Ledger, Desk and Presences are required")
 	}
 	if opt.Clock == nil {
 		opt.Clock = time.Now
@@ -97,6 +99,8 @@ func (f *Fleet) Mount(h Host) {
 		{http.MethodGet, "/v1/fleet/events", f.events},
 		{http.MethodGet, "/v1/fleet/cabinets", f.readCabinets},
 		{http.MethodGet, "/v1/fleet/orders", f.readOrders},
+		{http.MethodGet, "/v1/fleet/cases", f.readCases},
+		{http.MethodPost, "/v1/fleet/cases/:id/close", f.closeCase},
 		{http.MethodGet, "/v1/fleet/pipeline", f.readPipeline},
 		{http.MethodGet, "/v1/fleet/dead-letters", f.readLetters},
 		{http.MethodPost, "/v1/fleet/warmup", f.warmup},

@@ -17,6 +17,13 @@ type Ledger interface {
 	Shelves(ctx context.Context, cabinet string) ([]Shelf, error)
 	// Recent returns a cabinet's n latest orders, newest first.
 	Recent(ctx context.Context, cabinet string, n int) ([]order.Order, error)
+	// Search returns up to n orders, newest first, of a cabinet, a shopper and in a
+	// state; what is empty is any. OrdersByID returns those that there are.
+	Search(ctx context.Context, cabinet, user string, status order.Status, n int) ([]order.Order, error)
+	OrdersByID(ctx context.Context, ids ...string) ([]order.Order, error)
+	// Standings says where the money of orders is: paid, refunding, refunded. One
+	// to which none came is missing.
+	Standings(ctx context.Context, ids ...string) (map[string]string, error)
 	// Products lists the catalogue.
 	Products(ctx context.Context) ([]order.Product, error)
 	// Backlog reports every kind of outbox row.

@@ -73,6 +73,10 @@ func (f *Fleet) cabinetPage(ctx context.Context, after string, limit int) (cabin
 			f.opt.Log.Debug("the live stock does not answer; sellable is unknown", "error", err)
 		}
 	}
+	suspended, err := f.suspended(ctx)
+	if err != nil {
+		return cabinetPage{}, err
+	}
 	for _, id := range ids {
 		shelves, err := f.opt.Ledger.Shelves(ctx, id)
 		if err != nil {
@@ -81,29 +85,9 @@ func (f *Fleet) cabinetPage(ctx context.Context, after string, limit int) (cabin
 		if shelves == nil {
 			shelves = []Shelf{}
 		}
-		p.Cabinets = append(p.Cabinets, viewOf(id, presences[id], shelves, live[id], names))
+		p.Cabinets = append(p.Cabinets, viewOf(id, presences[id], shelves, live[id], suspendedAt(suspended, id), names))
 	}
 	return p, nil
-}
-
-// readOrders answers GET /v1/fleet/orders?cabinet=C001&limit=50: a cabinet's
-// latest orders, newest first.
-func (f *Fleet) readOrders(w http.ResponseWriter, r *http.Request) {
-	cabinet := r.URL.Query().Get("cabinet")
-	limit, err := limitOf(r)
-	if err == nil && !wire.ValidCabinet(cabinet) {
-		err = &wire.FieldError{Path: "cabinet", Problem: "must name a cabinet, as in ?cabinet=C001"}
-	}
-	if err != nil {
-		f.host.Refuse(w, r, err)
-		return
-	}
-	list, err := f.opt.Ledger.Recent(r.Context(), cabinet, limit)
-	if err != nil {
-		f.host.Refuse(w, r, err)
-		return
-	}
-	f.write(w, map[string]any{"at": f.opt.Clock().UnixMilli(), "cabinet": cabinet, "orders": ordersOf(list)})
 }
 
 // readPipeline answers GET /v1/fleet/pipeline: what is unknown is null, and away

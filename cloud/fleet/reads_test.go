@@ -111,7 +111,7 @@ func TestDeadLettersAreShownWithTheirReason(t *testing.T) {
 
 func TestReadsAreBoundedAndFailuresAreProblems(t *testing.T) {
 	s := start(t)
-	for _, path := range []string{"cabinets?limit=0", "cabinets?limit=501", "orders?cabinet=C001&limit=x", "dead-letters?limit=-1", "orders", "orders?cabinet=%2B", "orders?cabinet=a%2Fb"} {
+	for _, path := range []string{"cabinets?limit=0", "cabinets?limit=501", "orders?cabinet=C001&limit=x", "dead-letters?limit=-1", "orders?cabinet=", "orders?user=%20", "orders?status=PAID", "cases?closed=yes", "cases?limit=0", "orders?cabinet=%2B", "orders?cabinet=a%2Fb"} {
 		var p struct{ Code, Detail string }
 		if status := s.get(t, "/v1/fleet/"+path, &p); status != 400 || p.Code != "invalid_request" {
 			t.Errorf("%s: HTTP %d %s", path, status, p.Code)

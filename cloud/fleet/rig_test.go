@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 	"vendline/cloud/fleet"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
+	"vendline/cloud/planogram"
 )
 
 var errAway = errors.New("dial tcp 10.0.0.7: connection refused")
@@ -32,7 +35,12 @@ type site struct {
 	cabinets  []string
 	shelves   map[string][]fleet.Shelf
 	orders    []order.Order
+	standings map[string]string
 	letters   []fleet.Letter
+	cases     []order.Case
+	notes     map[string]string
+	faults    []order.SlotFault
+	unacked   []planogram.Unacked
 	live      map[string]map[string]int64
 	presences []fleet.Presence
 	queue     int64
@@ -52,6 +60,7 @@ func start(t *testing.T, change ...func(*fleet.Options)) *site {
 		},
 		live:    map[string]map[string]int64{"C001": {"cola": 11}},
 		away:    map[string]error{},
+		notes:   map[string]string{},
 		queue:   7,
 		watcher: order.NewWatcher(),
 		presences: []fleet.Presence{
@@ -59,7 +68,7 @@ func start(t *testing.T, change ...func(*fleet.Options)) *site {
 		},
 	}
 	opt := fleet.Options{
-		Ledger: books{s}, Live: books{s}, Tap: s.watcher.Tap, Every: 5 * time.Millisecond, Beat: time.Hour,
+		Ledger: books{s}, Desk: books{s}, Live: books{s}, Tap: s.watcher.Tap, Every: 5 * time.Millisecond, Beat: time.Hour,
 		Presences: func() []fleet.Presence {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -124,6 +133,81 @@ func (b books) Recent(_ context.Context, c string, n int) (out []order.Order, _ 
 	return out, b.away["ledger"]
 }
 
+func (b books) Search(_ context.Context, cabinet, user string, status order.Status, n int) (out []order.Order, _ error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, o := range b.orders {
+		if (cabinet == "" || o.Cabinet == cabinet) && (user == "" || o.User == user) && (status == "" || o.Status == status) && len(out) < n {
+			out = append(out, o)
+		}
+	}
+	return out, b.away["ledger"]
+}
+
+func (b books) OrdersByID(_ context.Context, ids ...string) (out []order.Order, _ error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, o := range b.orders {
+		if slices.Contains(ids, o.ID) {
+			out = append(out, o)
+		}
+	}
+	return out, b.away["ledger"]
+}
+
+func (b books) Standings(context.Context, ...string) (map[string]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.standings), b.away["ledger"]
+}
+
+func (b books) Cases(_ context.Context, closed bool, n int) (out []order.Case, _ error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.cases {
+		if c.Closed == closed && len(out) < n {
+			out = append(out, c)
+		}
+	}
+	return out, b.away["desk"]
+}
+
+func (b books) CountCases(context.Context) (n int64, _ error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.cases {
+		if !c.Closed {
+			n++
+		}
+	}
+	return n, b.away["desk"]
+}
+
+func (b books) CloseCase(_ context.Context, id, note string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes[id] = note
+	return b.away["desk"]
+}
+
+func (b books) SlotFaults(context.Context) ([]order.SlotFault, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.faults, b.away["desk"]
+}
+
+func (b books) UnackedPlanograms(_ context.Context, n int) ([]planogram.Unacked, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.unacked[:min(n, len(b.unacked))], b.away["desk"]
+}
+
+func (b books) CountUnackedPlanograms(context.Context) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int64(len(b.unacked)), b.away["desk"]
+}
+
 func (b books) Products(context.Context) ([]order.Product, error) {
 	return []order.Product{{SKU: "cola", Name: "Cola <b>"}}, nil
 }
@@ -180,8 +264,14 @@ type snapshot struct {
 	Orders   []struct {
 		ID, Cabinet, Status string
 		Version, Amount     int64
+		Payment             *string
+		Lines               []struct {
+			SKU, State string
+			Dropped    int
+		}
 	}
 	Pipeline *pipeline
+	Desk     *desk
 	Away     []string
 }
 
@@ -195,6 +285,26 @@ type cabinet struct {
 		Sellable                       *int64
 		Available, Locked, Sold, Total int64
 	}
+	Suspended []struct {
+		Slot, SKU, Fault string
+		Since            int64
+	}
+}
+
+type desk struct {
+	Open    *int64 `json:"open_cases"`
+	Cases   []deskCase
+	Unacked *int64 `json:"unacked_planograms"`
+	Waiting []struct {
+		Cabinet               string
+		Version, Since, Acked int64
+	} `json:"planograms"`
+}
+
+type deskCase struct {
+	ID, Kind, Subject, Order, Cabinet, Detail, Note string
+	Created                                         int64
+	Closed                                          *int64
 }
 
 type pipeline struct {

@@ -26,6 +26,7 @@ const (
 type sampler struct {
 	*Fleet
 	listed, piped time.Time // when these were read last
+	desked, read  time.Time // likewise: the desk, and the orders on the page
 	rate          rate
 	failed        map[string]error // sources that failed in their last read
 	from          int              // where the next round of quiet cabinets begins
@@ -85,8 +86,21 @@ func (s *sampler) sample(ctx context.Context) {
 		s.note(sourceQueue, failed[sourceQueue])
 		s.note(sourceLedger, failed[sourceLedger])
 	}
+	var desk *deskView
+	if now.Sub(s.desked) >= deskEvery {
+		s.desked = now
+		v, suspended, err := s.readDesk(ctx)
+		s.note(sourceLedger, err)
+		if desk = &v; err == nil { // else the slots stay as they were last known
+			s.suspend(suspended)
+		}
+	}
+	if now.Sub(s.read) >= fresh {
+		s.read = now
+		s.reread(ctx)
+	}
 	if ctx.Err() == nil {
-		s.publish(now, pipeline)
+		s.publish(now, pipeline, desk)
 	}
 }
 
@@ -121,7 +135,7 @@ func (s *sampler) due(now time.Time) []string {
 }
 
 // publish renders everything; a part that came out the same is not news.
-func (s *sampler) publish(now time.Time, pipeline *pipelineView) {
+func (s *sampler) publish(now time.Time, pipeline *pipelineView, desk *deskView) {
 	presences := map[string]*Presence{}
 	for _, p := range s.opt.Presences() {
 		presences[p.Cabinet] = &p
@@ -133,11 +147,14 @@ func (s *sampler) publish(now time.Time, pipeline *pipelineView) {
 	st.at = now
 	calm := time.Duration(len(st.order)) * beatShare
 	for _, id := range st.order {
-		st.cabinets[id].render(id, presences[id], st.names, st.sample, calm)
+		st.cabinets[id].render(id, presences[id], suspendedAt(st.faults, id), st.names, st.sample, calm)
 	}
 	st.recent.render(st.sample)
 	if pipeline != nil {
 		st.pipeline.set(pipeline, st.sample)
+	}
+	if desk != nil {
+		st.desk.set(desk, st.sample)
 	}
 	away := slices.AppendSeq([]string{}, maps.Keys(s.failed))
 	slices.Sort(away)

@@ -77,3 +77,11 @@ func (l *Ledger) CloseCase(ctx context.Context, id, note string) error {
 
 // short cuts a text for people to its column.
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), 255)], "") }
+
+// CountCases is how many cases are open.
+func (l *Ledger) CountCases(ctx context.Context) (n int64, err error) {
+	if err := l.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM trade_case WHERE status = 'open'").Scan(&n); err != nil {
+		return 0, fmt.Errorf("ledger: count cases: %w", err)
+	}
+	return n, nil
+}

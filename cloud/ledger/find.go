@@ -127,9 +127,5 @@ func (l *Ledger) Recent(ctx context.Context, cabinet string, n int) ([]order.Ord
 	if err != nil {
 		return nil, fmt.Errorf("ledger: recent orders: %w", err)
 	}
-	out := make([]order.Order, len(found))
-	for i, o := range found {
-		out[i] = o.Order
-	}
-	return out, nil
+	return ordersOf(found), nil
 }

@@ -31,7 +31,7 @@ type promise struct {
 func Run(t *testing.T, target Target) {
 	all := [][]promise{
 		schema(), placements(), groups(), replaced(), transitions(), retries(), openings(), captures(), refunds(), facts(),
-		commands(), results(), stocktakes(), offline(), planograms(),
+		commands(), results(), stocktakes(), offline(), planograms(), searches(),
 		statements(), failures(), shortages(), generations(), effects(), orphans(), outboxes(), letters(),
 		intents(), synchronous(), handovers(), histories(),
 	}
