@@ -206,4 +206,3 @@ func answered(c *http.Client, req *http.Request) error {
 	}
 	return nil
 }
-
