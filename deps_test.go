@@ -74,7 +74,8 @@ func TestEdgeAndCloudNeverMeet(t *testing.T) {
 
 // Adapters implement ports that others declare; they meet in cloud/app.
 func TestAdaptersDoNotImportOneAnother(t *testing.T) {
-	adapters := []string{"cloud/ledger", "cloud/deduct", "cloud/queue/rocket", "cloud/queue/bolt", "cloud/broker", "cloud/intake", "cloud/api", "cloud/fleet"}
+	adapters := []string{"cloud/ledger", "cloud/deduct", "cloud/queue/rocket", "cloud/queue/bolt", "cloud/broker", "cloud/intake", "cloud/api", "cloud/fleet",
+		"cloud/payment/sandbox", "cloud/payment/wechat", "cloud/payment/alipay", "cloud/callback"}
 	for pkg, imports := range packages(t, "Imports") {
 		from := slices.IndexFunc(adapters, func(a string) bool { return pkg == "vendline/"+a })
 		if from < 0 {

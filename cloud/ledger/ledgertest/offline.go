@@ -228,31 +228,32 @@ func (m *machine) ask() {
 }
 
 func (m *machine) vend() {
-	for _, id := range sortedIDs(m.vends) {
-		v := m.vends[id]
-		delete(m.vends, id)
-		l := v.Lines[0]
-		n := min(l.Qty, m.there[l.SKU])
-		result := wire.DispenseLine{SKU: l.SKU, State: wire.Dispensed, Units: n}
-		switch x := m.rng.IntN(10); {
-		case x == 0:
-			n, result = 0, wire.DispenseLine{SKU: l.SKU, State: wire.Expired}
-		case x < 3:
-			n = min(n, m.rng.IntN(l.Qty))
-			result = wire.DispenseLine{SKU: l.SKU, State: wire.Failed, Units: n}
-		case n < l.Qty:
-			result = wire.DispenseLine{SKU: l.SKU, State: wire.Failed, Units: n}
-		}
-		m.there[l.SKU] -= n
-		if m.rng.IntN(4) == 0 && result.State != wire.Expired {
-			m.report(v, wire.DispenseLine{SKU: l.SKU, State: wire.Uncertain})
-			if m.rng.IntN(2) == 0 {
-				m.take() // somebody looks before the firmware is back
-			}
-		}
-		m.report(v, result)
+	ids := sortedIDs(m.vends)
+	if len(ids) == 0 {
 		return
 	}
+	v := m.vends[ids[0]]
+	delete(m.vends, ids[0])
+	l := v.Lines[0]
+	n := min(l.Qty, m.there[l.SKU])
+	result := wire.DispenseLine{SKU: l.SKU, State: wire.Dispensed, Units: n}
+	switch x := m.rng.IntN(10); {
+	case x == 0:
+		n, result = 0, wire.DispenseLine{SKU: l.SKU, State: wire.Expired}
+	case x < 3:
+		n = min(n, m.rng.IntN(l.Qty))
+		result = wire.DispenseLine{SKU: l.SKU, State: wire.Failed, Units: n}
+	case n < l.Qty:
+		result = wire.DispenseLine{SKU: l.SKU, State: wire.Failed, Units: n}
+	}
+	m.there[l.SKU] -= n
+	if m.rng.IntN(4) == 0 && result.State != wire.Expired {
+		m.report(v, wire.DispenseLine{SKU: l.SKU, State: wire.Uncertain})
+		if m.rng.IntN(2) == 0 {
+			m.take() // somebody looks before the firmware is back
+		}
+	}
+	m.report(v, result)
 }
 
 func (m *machine) report(v wire.Vend, l wire.DispenseLine) {
