@@ -5,7 +5,7 @@
 
 const shownCards = 60;
 const byId = id => document.getElementById(id);
-const fleet = { cabinets: new Map(), cards: new Map(), orders: new Map(), rows: new Map(), names: new Map(), pipeline: null, offset: 0, heard: 0 };
+const fleet = { cabinets: new Map(), cards: new Map(), orders: new Map(), rows: new Map(), names: new Map(), pipeline: null, desk: null, offset: 0, heard: 0 };
 
 // el makes an element; children are elements or text.
 function el(tag, cls, ...children) {
@@ -81,11 +81,44 @@ function card(c) {
   if (c.gap) facts.append(flag("outbox gap", "The cabinet's previous outbox was damaged and set aside: events may be missing."));
   if (c.skewed) facts.append(flag("clock is off", "The cabinet's clock is far off. Nothing depends on it."));
   e.append(head, facts);
+  if (c.suspended === null) e.append(el("p", "note", "which slots work is unknown"));
+  else if (c.suspended.length) e.append(faults(c));
   if (c.stock === null) e.append(el("p", "note", "stock unknown"));
   else if (c.stock.length === 0) e.append(el("p", "note", "no stock rows"));
   else e.append(stock(c.stock));
   e.seen = () => { seen.textContent = seenText(c); };
   return e;
+}
+
+// faults lists slots that are out of order, each with a way to sell from it again.
+function faults(c) {
+  const list = c.suspended.map(s => {
+    const b = el("button", "small", "Sell again");
+    b.type = "button";
+    b.title = "The slot was looked at and works";
+    b.setAttribute("aria-label", "Sell from slot " + s.slot + " of " + c.id + " again");
+    b.addEventListener("click", async () => {
+      b.disabled = true;
+      const no = await send("/v1/fleet/cabinets/" + c.id + "/slots/" + encodeURIComponent(s.slot) + "/resume", {});
+      b.textContent = no || "selling";
+      b.disabled = no === "";
+    });
+    const product = fleet.names.get(s.sku) || s.sku;
+    const name = el("span", "", (s.slot === s.sku ? product : "slot " + s.slot + " · " + product) + ": " + s.fault);
+    name.title = "since " + new Date(s.since).toISOString();
+    return el("li", "", el("span", "pill bad", "out of order"), name, b);
+  });
+  return el("ul", "faults", ...list);
+}
+
+// send posts a command; it returns what went wrong, or nothing.
+async function send(path, body) {
+  try {
+    const res = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    return res.ok ? "" : (await res.json()).detail || res.statusText;
+  } catch (e) {
+    return e.message;
+  }
 }
 
 function flag(text, why) {
@@ -159,10 +192,26 @@ function drawHealth() {
   put("t-online", n.online, "", number(n.online) + " of " + number(total));
   byId("t-health").textContent = ["late", "offline", "unknown"].filter(h => n[h]).map(h => number(n[h]) + " " + h).join(" · ") || (total ? "all of them" : "none registered");
   put("t-edge", told ? waiting : null);
+  drawSlots();
   byId("t-edge-note").textContent = told === total ? "events not yet answered" : "told by " + number(told) + " of " + number(total);
 }
 
-const kinds = { stock: "Stock statements", timer: "Payment timers", redis: "Redis effects" };
+function drawSlots() {
+  let slots = fleet.cabinets.size ? 0 : null, cabinets = 0;
+  for (const c of fleet.cabinets.values()) {
+    if (c.suspended === null) slots = null;
+    if (slots === null) break;
+    slots += c.suspended.length;
+    if (c.suspended.length) cabinets++;
+  }
+  put("t-slots", slots, slots ? "bad" : "");
+  byId("t-slots-note").textContent = slots ? "in " + number(cabinets) + (cabinets === 1 ? " cabinet" : " cabinets") : "";
+}
+
+const kinds = {
+  stock: "Stock statements", timer: "Payment timers", redis: "Redis effects", notice: "Payment callbacks", check: "Open charges", late: "Late payments",
+  refund: "Refunds", command: "To be dispensed", replace: "Replaced holds", planogram: "Planograms", intent: "To be placed", callback: "Outcomes to tell",
+};
 
 function drawPipeline() {
   const p = fleet.pipeline;
@@ -170,16 +219,76 @@ function drawPipeline() {
   put("t-letters", p.dead_letters, p.dead_letters ? "bad" : "");
   const steps = Object.keys(kinds).map(kind => {
     const row = p.outbox === null ? null : p.outbox.find(b => b.kind === kind) || null;
-    return step(kinds[kind], row && row.depth, row === null ? "local_msg" : row.depth ? "local_msg · oldest " + span(row.oldest_ms) : "local_msg · empty");
+    return step(kinds[kind], row && row.depth, age(row));
   });
-  for (const b of p.outbox || []) if (!(b.kind in kinds)) steps.push(step(b.kind, b.depth, b.depth ? "local_msg · oldest " + span(b.oldest_ms) : "local_msg · empty"));
-  steps.splice(1, 0, step("Queue", p.queue, "messages for the batching consumer"));
+  for (const b of p.outbox || []) if (!(b.kind in kinds)) steps.push(step(b.kind, b.depth, age(b)));
+  steps.splice(1, 0, step("Queue", p.queue, "for the batching consumer"));
   byId("path").replaceChildren(...steps);
 }
+
+const age = row => row === null ? "" : row.depth ? "oldest " + span(row.oldest_ms) : "none waits";
 
 function step(title, n, note) {
   const b = el("b", n === null ? "unknown" : "", number(n));
   return el("li", "", el("h3", "", title), b, el("span", "note", note));
+}
+
+const caseNames = {
+  payment_mismatch: "payment differs", payment_unknown: "money for no order", refund_stuck: "refund stuck", not_dispensed: "not dispensed",
+  line_unknown: "dispensed or not?", vended_refunded: "dispensed and refunded", slot_fault: "slot out of order", shortage: "shortage",
+};
+
+// What waits for a person. A note that is being written is not drawn over.
+function drawDesk() {
+  const d = fleet.desk;
+  put("t-cases", d.open_cases, d.open_cases ? "bad" : "");
+  put("t-plans", d.unacked_planograms, d.unacked_planograms ? "warn" : "");
+  if (d.cases === null || byId("cases").querySelector("form")) return;
+  byId("desk").hidden = d.cases.length + d.planograms.length === 0;
+  byId("cases").replaceChildren(...d.cases.map(caseRow));
+  if (d.open_cases > d.cases.length) byId("cases").append(el("li", "", el("span", "note", "and " + number(d.open_cases - d.cases.length) + " more")));
+  byId("plans").replaceChildren(...d.planograms.map(p => el("li", "", el("span", "pill warn", "planogram"),
+    el("span", "what", el("b", "", p.cabinet), " has not taken version " + number(p.version) + (p.acked ? "; it works by " + number(p.acked) : "; it has none")),
+    el("span", "note when", ago(Math.max(0, serverNow() - p.since))))));
+}
+
+function caseRow(c) {
+  const what = el("span", "what", el("b", "", c.cabinet || ""), c.cabinet ? " " : "", c.detail || c.subject);
+  what.title = c.subject;
+  if (c.order) {
+    const a = el("a", "", "history");
+    a.href = "/v1/orders/" + c.order + "/events";
+    what.append(" · ", a);
+  }
+  const close = el("button", "small", "Close…"), when = el("span", "note when", ago(Math.max(0, serverNow() - c.created)));
+  close.type = "button";
+  close.setAttribute("aria-label", "Close the case: " + (caseNames[c.kind] || c.kind) + " " + (c.cabinet || ""));
+  const li = el("li", "", el("span", "pill bad", caseNames[c.kind] || c.kind), what, when, close);
+  close.addEventListener("click", () => {
+    close.disabled = true;
+    li.append(noteForm(c, li));
+    li.querySelector("input").focus();
+  });
+  return li;
+}
+
+// noteForm asks what came of a case; Escape leaves it open.
+function noteForm(c, li) {
+  const note = el("input"), ok = el("button", "", "Close the case"), form = el("form", "", note, ok);
+  note.placeholder = "What came of it";
+  note.setAttribute("aria-label", "What came of it");
+  note.required = true;
+  note.maxLength = 200;
+  note.addEventListener("keydown", e => { if (e.key === "Escape") { form.remove(); drawDesk(); } });
+  form.addEventListener("submit", async e => {
+    e.preventDefault();
+    ok.disabled = true;
+    const no = await send("/v1/fleet/cases/" + c.id + "/close", { note: note.value });
+    byId("desk-note").hidden = no === "";
+    byId("desk-note").textContent = no && "not closed: " + no;
+    if (no) ok.disabled = false; else li.remove();
+  });
+  return form;
 }
 
 const states = { INIT: ["queued", ""], PRE_RESERVED: ["held", "warn"], CONSUMED: ["paid", "good"], ROLLBACKED: ["released", ""] };
@@ -189,10 +298,11 @@ function drawOrders(list) {
   const first = fleet.rows.size === 0;
   const rows = list.map(o => {
     let known = fleet.rows.get(o.id);
-    if (!known || known.version !== o.version) {
+    const version = JSON.stringify(o); // what becomes of lines and money raises none
+    if (!known || known.version !== version) {
       const row = orderRow(o);
       if (!known && !first) row.className = "new";
-      known = { version: o.version, row };
+      known = { version, row };
     }
     return [o.id, known];
   });
@@ -202,14 +312,31 @@ function drawOrders(list) {
 }
 
 function orderRow(o) {
-  const [text, level] = states[o.status] || [o.status, ""];
+  const [text, level] = stateOf(o);
   const time = el("td", "", clock.format(o.created));
   time.title = new Date(o.created).toISOString() + "\norder " + o.id + "\nuser " + o.user;
   const basket = o.lines.map(l => l.qty + " × " + (fleet.names.get(l.sku) || l.sku)).join(", ");
   const lines = el("td", "lines", el("div", "", basket));
   lines.title = basket;
+  const state = el("a", "", el("span", "pill " + level, text));
+  state.href = "/v1/orders/" + o.id + "/events";
+  state.title = [o.status, "payment " + (o.payment || "unknown"), ...o.lines.map(l => l.sku + ": " + (l.state || "unknown") + ", " + l.dropped + " of " + l.qty + " came out")].join("\n");
   return el("tr", "", time, el("td", "", o.cabinet), lines, el("td", "num amount", money(o.amount, o.currency)),
-    el("td", "state", el("span", "pill " + level, text)));
+    el("td", "state", state));
+}
+
+// stateOf says in a word or two how an order stands: its hold, its money, and
+// what came out of the cabinet.
+function stateOf(o) {
+  const of = state => o.lines.filter(l => l.state === state).length;
+  if (o.payment === "refunding") return ["refunding", "warn"];
+  if (o.payment === "refunded") return ["refunded", "bad"];
+  if (o.status !== "CONSUMED") return states[o.status] || [o.status, ""];
+  if (of("unknown")) return ["dispensed?", "bad"];
+  if (of("failed") || of("refunded")) return [of("dispensed") ? "partly out" : "not out", "bad"];
+  if (of("dispensed") === o.lines.length) return ["paid · out", "good"];
+  if (of("dispensed") || of("dispensing")) return ["paid · coming out", "warn"];
+  return ["paid", "good"];
 }
 
 function take(event) {
@@ -226,6 +353,7 @@ function take(event) {
   if (v.cabinets || v.ids) drawCabinets();
   if (v.orders) drawOrders(v.orders);
   if (v.pipeline) { fleet.pipeline = v.pipeline; drawPipeline(); }
+  if (v.desk) { fleet.desk = v.desk; drawDesk(); }
   if (v.away) {
     byId("away").hidden = v.away.length === 0;
     byId("away").textContent = "No answer from: " + v.away.join(", ") + ". What came from there is unknown, or as old as its last answer.";
