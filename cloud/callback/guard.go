@@ -3,7 +3,6 @@ package callback
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -35,15 +34,14 @@ var nets = [...]netip.Prefix{
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
-	netip.MustParsePrefix("::/96"),           // IPv4-compatible
-	netip.MustParsePrefix("64:ff9b::/96"),    // NAT64: an IPv4 address in IPv6
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // NAT64, local
-	netip.MustParsePrefix("100::/64"),        // discard
 	netip.MustParsePrefix("2001::/23"),       // protocol assignments, Teredo among them
 	netip.MustParsePrefix("2001:db8::/32"),   // documentation
 	netip.MustParsePrefix("2002::/16"),       // 6to4: an IPv4 address in IPv6
-	netip.MustParsePrefix("fec0::/10"),       // site-local, of old
 }
+
+// public6 is all of IPv6 that was ever given out. What is beyond it carries, or
+// is, an address of another kind: NAT64, IPv4-compatible, site-local.
+var public6 = netip.MustParsePrefix("2000::/3")
 
 // Allows reports whether a callback may reach an address.
 func (p Policy) Allows(a netip.Addr) bool {
@@ -54,7 +52,7 @@ func (p Policy) Allows(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return p.Loopback
 	}
-	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() {
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() || a.Is6() && !public6.Contains(a) {
 		return false
 	}
 	for _, n := range nets {
@@ -105,7 +103,7 @@ func (p Policy) Check(text string) error {
 	switch {
 	case notIP == nil && !p.Allows(addr), local && !p.Loopback:
 		return errors.New("must be on the public internet")
-	case notIP != nil && net.ParseIP(host) == nil && numeric(host):
+	case notIP != nil && (numeric(host) || strings.ContainsAny(host, ":%")):
 		return errors.New("must have a name, or an address in its usual form")
 	}
 	switch loopback := local || notIP == nil && addr.Unmap().IsLoopback(); {

@@ -193,6 +193,9 @@ func notSold(o order.Order, sold map[string]map[string]bool) error {
 
 // Pending returns those of orders that still wait to be placed.
 func (l *Ledger) Pending(ctx context.Context, ids ...string) ([]order.Order, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	found, err := orders(ctx, l.read, selectOrder+" WHERE order_sn IN ("+marks(len(ids))+") AND status = 'INIT' AND version = 0", anys(ids)...)
 	if err != nil {
 		return nil, fmt.Errorf("ledger: find pending orders: %w", err)
