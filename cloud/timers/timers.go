@@ -34,8 +34,12 @@ type Timers struct {
 	Log    *slog.Logger
 }
 
-// sweepBatch is how many holds one transaction group ends.
-const sweepBatch = 500
+// sweepBatch is how many holds are ended at once. Small, so that the orders that
+// come meanwhile find no long queue; see Sweep.
+const sweepBatch = 100
+
+// restful is how long a sweep takes its time.
+const restful = 20 * time.Second
 
 // Handle is the queue's handler for hints. An unreadable hint is dropped: the
 // sweeper does not need it.
@@ -72,18 +76,30 @@ func (t *Timers) Run(ctx context.Context) {
 	}
 }
 
-// Sweep ends all overdue holds there are now, and says how many.
+// Sweep ends all overdue holds there are now, and says how many. When thousands
+// end
+// together it rests as long as it works: whose stock comes back a few
+// seconds later loses nothing, while shoppers who order wait for every answer.
 func (t *Timers) Sweep(ctx context.Context) (int, error) {
 	total := 0
-	for {
+	for start := time.Now(); ; {
+		began := time.Now()
 		ids, err := t.Ledger.Overdue(ctx, t.Clock(), sweepBatch)
 		if err != nil || len(ids) == 0 {
 			return total, err
 		}
 		n, err := t.Orders.Expire(ctx, ids)
 		total += n
-		if err != nil || n == 0 {
+		if err != nil || n == 0 || len(ids) < sweepBatch {
 			return total, err
+		}
+		if time.Since(start) > restful {
+			continue
+		}
+		select {
+		case <-time.After(time.Since(began)):
+		case <-ctx.Done():
+			return total, ctx.Err()
 		}
 	}
 }

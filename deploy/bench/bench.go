@@ -68,6 +68,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		if r.Expiry, err = expiry(ctx, cfg, s, d); err != nil {
 			return r, fmt.Errorf("bench: expiry: %w", err)
 		}
+		fmt.Fprintln(cfg.Out, r.Expiry)
 		fmt.Fprintf(cfg.Out, "\n%d payment callbacks a second for %s\n", callbackRate, callbackFor)
 		if r.Callbacks, err = callbacks(ctx, cfg, s, d); err != nil {
 			return r, fmt.Errorf("bench: callbacks: %w", err)

@@ -32,6 +32,12 @@ type Callbacks struct {
 	PaidMS   int64   `json:"paid_ms"` // from the last callback until every order of them is CONSUMED
 }
 
+// String is the measurement for people.
+func (c *Callbacks) String() string {
+	return fmt.Sprintf("%.0f payment callbacks/s for %.0f s: %d answered, p50 %.1f ms, p99 %.1f ms, errors %d; all paid %.1f s after the last",
+		c.Rate, c.Seconds, c.Answered, c.P50ms, c.P99ms, c.Errors, float64(c.PaidMS)/1000)
+}
+
 const (
 	callbackRate = 200
 	callbackFor  = time.Minute

@@ -19,6 +19,13 @@ type Expiry struct {
 	BusyErrors int64   `json:"busy_errors"`
 }
 
+// String is the measurement for people.
+func (e *Expiry) String() string {
+	return fmt.Sprintf("%d holds end in the same second, with %.0f orders/s going on: rolled back after %.1f s, stock back after %.1f s;\n"+
+		"ordering p99 %.1f ms meanwhile, %.1f ms before (%.1f×), errors %d", e.Holds, e.Rate, float64(e.RolledMS)/1000, float64(e.BackMS)/1000,
+		e.BusyP99, e.QuietP99, e.BusyP99/max(e.QuietP99, 0.1), e.BusyErrors)
+}
+
 // Holds that end together, and the ordering that goes on meanwhile.
 const (
 	expiryHolds    = 20_000

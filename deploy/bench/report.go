@@ -88,14 +88,11 @@ func (r Report) Print(w io.Writer) {
 		fmt.Fprintln(t)
 	}
 	t.Flush()
-	if e := r.Expiry; e != nil {
-		fmt.Fprintf(w, "\n%d holds end in the same second, with %.0f orders/s going on: rolled back after %.1f s, stock back after %.1f s;\n"+
-			"ordering p99 %.1f ms meanwhile, %.1f ms before (%.1f×), errors %d\n", e.Holds, e.Rate, float64(e.RolledMS)/1000, float64(e.BackMS)/1000,
-			e.BusyP99, e.QuietP99, e.BusyP99/max(e.QuietP99, 0.1), e.BusyErrors)
+	if r.Expiry != nil {
+		fmt.Fprintf(w, "\n%s\n", r.Expiry)
 	}
-	if c := r.Callbacks; c != nil {
-		fmt.Fprintf(w, "\n%.0f payment callbacks/s for %.0f s: %d answered, p50 %.1f ms, p99 %.1f ms, errors %d; all paid %.1f s after the last\n",
-			c.Rate, c.Seconds, c.Answered, c.P50ms, c.P99ms, c.Errors, float64(c.PaidMS)/1000)
+	if r.Callbacks != nil {
+		fmt.Fprintf(w, "\n%s\n", r.Callbacks)
 	}
 	if r.Edge != nil {
 		fmt.Fprintln(w)
