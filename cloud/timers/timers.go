@@ -77,9 +77,9 @@ func (t *Timers) Run(ctx context.Context) {
 }
 
 // Sweep ends all overdue holds there are now, and says how many. When thousands
-// end
-// together it rests as long as it works: whose stock comes back a few
-// seconds later loses nothing, while shoppers who order wait for every answer.
+// end together it rests as long as it works, for a while: whose stock comes back
+// a few seconds later loses nothing, while shoppers who order wait for every
+// answer. No hold may outlive its end by a minute, so then it works on.
 func (t *Timers) Sweep(ctx context.Context) (int, error) {
 	total := 0
 	for start := time.Now(); ; {
