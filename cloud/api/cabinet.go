@@ -21,8 +21,11 @@ type cabinetView struct {
 	Connection Connection `json:"connection"`
 	// Source says where the units come from: "live" is what an order would be
 	// measured against now; "ledger" cannot see the orders that are just being placed.
-	Source string      `json:"source"`
-	Stock  []shelfView `json:"stock"`
+	Source string `json:"source"`
+	// PricedAt is the planogram version that the prices are of; an order that says
+	// it is refused when they have changed. Missing: the chain's prices.
+	PricedAt int64       `json:"priced_at,omitempty"`
+	Stock    []shelfView `json:"stock"`
 }
 
 type shelfView struct {
@@ -31,6 +34,9 @@ type shelfView struct {
 	Price    int64  `json:"price"` // minor units
 	Currency string `json:"currency"`
 	Sellable int64  `json:"sellable"`
+
+	Slots     []string `json:"slots,omitempty"` // by the planogram
+	Suspended bool     `json:"suspended"`       // all of them are out of order
 }
 
 // cabinet answers GET /v1/cabinets/{id}.
@@ -53,17 +59,40 @@ func (s *Server) lookInto(ctx context.Context, cabinet string) (cabinetView, err
 		return v, err
 	}
 	v.Source = source
-	for sku, n := range units {
-		p, ok, err := s.opt.Catalogue.Product(ctx, sku)
-		if err != nil {
-			return v, fmt.Errorf("cabinet %s: %w", cabinet, err)
-		}
-		if ok { // what is not listed cannot be ordered
-			v.Stock = append(v.Stock, shelfView{SKU: sku, Name: p.Name, Price: p.Price, Currency: p.Currency, Sellable: max(0, n)})
-		}
+	if v.Stock, v.PricedAt, err = s.shelves(ctx, cabinet, units); err != nil {
+		return v, fmt.Errorf("cabinet %s: %w", cabinet, err)
 	}
 	slices.SortFunc(v.Stock, func(a, b shelfView) int { return cmp.Compare(a.SKU, b.SKU) })
 	return v, nil
+}
+
+// shelves are the products that a cabinet sells, at the prices of one version;
+// what is not in its planogram cannot be ordered. While the ledger is away, those
+// that nobody can tell of are left out, if there are others.
+func (s *Server) shelves(ctx context.Context, cabinet string, units map[string]int64) (out []shelfView, version int64, unknown error) {
+	for range 3 { // a new version may come about in between
+		out, version, unknown = []shelfView{}, 0, nil
+		versions := map[int64]bool{}
+		for sku, n := range units {
+			p, ok, err := s.opt.Catalogue.Product(ctx, cabinet, sku)
+			if err != nil {
+				unknown = err
+			}
+			if !ok {
+				continue
+			}
+			version = p.PricedAt
+			versions[version] = true
+			out = append(out, shelfView{SKU: sku, Name: p.Name, Price: p.Price, Currency: p.Currency, Sellable: max(0, n), Slots: p.Slots, Suspended: p.Suspended})
+		}
+		if len(versions) <= 1 {
+			break
+		}
+	}
+	if len(out) > 0 {
+		unknown = nil
+	}
+	return out, version, unknown
 }
 
 // units asks the stock filter, and the ledger when the filter does not know or

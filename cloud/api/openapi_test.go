@@ -110,6 +110,7 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "2", "-2", 1), 400},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "none", 1), 404},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "short", 1), 409},
+		{"POST", "/v1/orders", "/v1/orders", strings.Replace(strings.Replace(good, "cola", "dearer", 1), "{", `{"priced_at":2,`, 1), 409},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "other", 1), 422},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "away", 1), 503},
 		{"POST", "/v1/orders", "/v1/orders", strings.Replace(good, "cola", "panic", 1), 500},
@@ -199,6 +200,8 @@ func (scripted) Place(_ context.Context, r order.Request) (order.Order, bool, er
 		return order.Order{}, false, &order.Refusal{Code: wire.CodeSKUUnknown, Detail: "no such product"}
 	case "short":
 		return order.Order{}, false, &order.Refusal{Code: wire.CodeStockShort, Detail: "too few", Short: []wire.Shortage{{SKU: "short", Want: 2, Have: 1}}}
+	case "dearer":
+		return order.Order{}, false, &order.Refusal{Code: wire.CodePriceChanged, Detail: "it costs more", Prices: []wire.Price{{SKU: "dearer", Price: 300, Currency: "EUR"}}, PricedAt: 3}
 	case "other":
 		return order.Order{}, false, &order.Refusal{Code: wire.CodeIdempotencyConflict, Detail: "used"}
 	case "away":
@@ -290,8 +293,11 @@ func (scripted) Sellable(_ context.Context, c string) (map[string]int64, error) 
 func (scripted) Available(context.Context, string) (map[string]int64, error) {
 	return nil, &order.Refusal{Code: wire.CodeCabinetUnknown, Detail: "there is no such cabinet"}
 }
-func (scripted) Product(_ context.Context, sku string) (order.Product, bool, error) {
-	return order.Product{SKU: sku, Name: "Cola", Price: 250, Currency: "EUR"}, true, nil
+func (scripted) Product(_ context.Context, _, sku string) (order.Offer, bool, error) {
+	return order.Offer{Product: order.Product{SKU: sku, Name: "Cola", Price: 250, Currency: "EUR"}, PricedAt: 3, Slots: []string{"A1", "A2"}, Suspended: true}, true, nil
+}
+func (scripted) PriceAt(context.Context, string, int64, string) (wire.Price, bool, error) {
+	return wire.Price{}, false, nil
 }
 func (scripted) Cabinets(context.Context) ([]string, error) { return []string{"C001", "C002"}, nil }
 func (scripted) Shelves(context.Context, string) ([]fleet.Shelf, error) {

@@ -24,6 +24,7 @@ type placeBody struct {
 	User    string      `json:"user"`
 	Lines   []wire.Line `json:"lines"`
 
+	PricedAt int64  `json:"priced_at"`    // planogram version whose prices the shopper saw; 0 or missing: whatever is in force
 	Callback string `json:"callback_url"` // who is told of the outcome of an intent
 }
 
@@ -82,7 +83,7 @@ func (s *Server) placeOrder(w http.ResponseWriter, r *http.Request, p preference
 	}
 	ctx, cancel := s.unhurried(r)
 	defer cancel()
-	asked := order.Request{ID: order.IDFromKey(key), Cabinet: b.Cabinet, User: b.User, Lines: b.Lines}
+	asked := order.Request{ID: order.IDFromKey(key), Cabinet: b.Cabinet, User: b.User, Lines: b.Lines, PricedAt: b.PricedAt}
 	if p.async && s.opt.Intents != nil {
 		return s.opt.Intents.TakeIn(ctx, asked, order.Wishes{Patience: p.wait, Callback: b.Callback})
 	}
@@ -140,6 +141,9 @@ func (b *placeBody) check() (err error) {
 	}
 	if !wire.ValidUser(b.User) {
 		return &wire.FieldError{Path: "user", Problem: "must be 1 to 64 letters, digits, '.', '_', '@', ':' or '-'"}
+	}
+	if b.PricedAt < 0 {
+		return &wire.FieldError{Path: "priced_at", Problem: "must be the version of a planogram, or left out"}
 	}
 	b.Lines, err = wire.Basket(b.Lines)
 	return err

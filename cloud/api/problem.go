@@ -67,8 +67,10 @@ type problem struct {
 	Code      wire.Code       `json:"code"`
 	Retryable bool            `json:"retryable"` // the same request, under the same key, may succeed later
 	RequestID string          `json:"request_id"`
-	Short     []wire.Shortage `json:"short,omitempty"`  // stock_short: which SKUs, and what is left of them
-	Errors    []fieldProblem  `json:"errors,omitempty"` // which parts of the request are wrong, or which parts of the service
+	Short     []wire.Shortage `json:"short,omitempty"`     // stock_short: which SKUs, and what is left of them
+	Prices    []wire.Price    `json:"prices,omitempty"`    // price_changed: what the basket's SKUs cost now …
+	PricedAt  int64           `json:"priced_at,omitempty"` // … and under which planogram version; missing: the chain's prices
+	Errors    []fieldProblem  `json:"errors,omitempty"`    // which parts of the request are wrong, or which parts of the service
 }
 
 type fieldProblem struct {
@@ -110,7 +112,7 @@ func problemOf(err error) (p *problem, known bool) {
 		return newProblem(wire.CodeTooLarge, "the body may have at most %d bytes", wire.MaxMessage), true
 	case errors.As(err, &refused):
 		p = newProblem(refused.Code, "%s", refused.Detail)
-		p.Short = refused.Short
+		p.Short, p.Prices, p.PricedAt = refused.Short, refused.Prices, refused.PricedAt
 		return p, p.Code != wire.CodeInternal
 	case errors.As(err, &state):
 		return newProblem(wire.CodeOrderState, "the order is %s", state.Order.Status), true

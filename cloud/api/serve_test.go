@@ -16,6 +16,7 @@ import (
 
 	"vendline/cloud/api"
 	"vendline/cloud/order"
+	"vendline/shared/wire"
 )
 
 func TestHTTPIsOnLoopbackUnlessToldOtherwise(t *testing.T) {
@@ -111,6 +112,10 @@ func (noTruth) Available(context.Context, string) (map[string]int64, error) {
 
 type noCatalogue struct{}
 
-func (noCatalogue) Product(context.Context, string) (order.Product, bool, error) {
-	return order.Product{}, false, errors.New("no catalogue here")
+func (noCatalogue) Product(context.Context, string, string) (order.Offer, bool, error) {
+	return order.Offer{}, false, errors.New("no catalogue here")
+}
+
+func (noCatalogue) PriceAt(context.Context, string, int64, string) (wire.Price, bool, error) {
+	return wire.Price{}, false, errors.New("no catalogue here")
 }

@@ -87,6 +87,7 @@ func (a *App) checkEviction(ctx context.Context, rdb redis.UniversalClient) {
 func (a *App) openOrders(context.Context) error {
 	a.catalogue = catalogue.New(a.Ledger, catalogue.Options{Clock: a.Deps.Clock, Log: a.Deps.Log})
 	a.onClose(a.catalogue.Close)
+	a.start(a.catalogue.Run)
 	a.Orders = &order.Service{
 		Ledger: a.Ledger, Catalogue: a.catalogue, Watcher: a.Watcher,
 		Clock: a.Deps.Clock, Hold: a.Config.Hold, Log: a.Deps.Log,

@@ -35,8 +35,15 @@ func (v stockView) View(ctx context.Context, cabinet string) ([]wire.StockLine, 
 		if !ok {
 			continue
 		}
+		offer, ok, err := v.catalogue.Product(ctx, cabinet, p.SKU)
+		if err != nil {
+			return nil, fmt.Errorf("stock view: %w", err)
+		}
+		if !ok { // it is in no slot any more
+			continue
+		}
 		n = max(n, 0)
-		line := wire.StockLine{SKU: p.SKU, Name: p.Name, Sellable: n, Price: p.Price, Currency: p.Currency}
+		line := wire.StockLine{SKU: p.SKU, Name: p.Name, Sellable: n, Price: offer.Price, Currency: offer.Currency}
 		if !suspended[p.SKU] {
 			line.Allowance = v.Config.allowance(n)
 		}

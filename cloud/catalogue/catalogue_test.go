@@ -11,6 +11,7 @@ import (
 
 	"vendline/cloud/catalogue"
 	"vendline/cloud/order"
+	"vendline/shared/wire"
 )
 
 // shop is a source whose shelf and health a test sets.
@@ -22,6 +23,13 @@ type shop struct {
 	reads atomic.Int64
 	now   atomic.Int64
 	most  atomic.Int64
+
+	plans  map[string][]wire.Planogram // by cabinet, versions 1, 2, 3 …
+	sets   []string                    // cabinets, by number of the change
+	faults []order.SlotFault
+	looks  atomic.Int64 // reads of planograms
+	news   atomic.Int64 // looks for changes
+	during func()       // runs in a read of planograms, after it has read
 }
 
 func (s *shop) Products(ctx context.Context) ([]order.Product, error) {
@@ -53,11 +61,11 @@ var (
 
 func ask(t *testing.T, c *catalogue.Catalogue, sku string) (order.Product, bool) {
 	t.Helper()
-	p, ok, err := c.Product(t.Context(), sku)
+	o, ok, err := c.Product(t.Context(), "C1", sku)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, ok
+	return o.Product, ok
 }
 
 func TestAListedProductComesFromMemory(t *testing.T) {
@@ -123,7 +131,7 @@ func TestManyMissesShareOneRefresh(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 64 {
 			wg.Go(func() {
-				if _, ok, err := c.Product(t.Context(), "tea"); !ok || err != nil {
+				if _, ok, err := c.Product(t.Context(), "C1", "tea"); !ok || err != nil {
 					t.Errorf("ok %v, error %v", ok, err)
 				}
 			})
@@ -150,7 +158,7 @@ func TestTheLastGoodCopyServesWhileTheSourceIsAway(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(2 * time.Second)
-		if _, ok, err := c.Product(t.Context(), "tea"); ok || !errors.Is(err, gone) {
+		if _, ok, err := c.Product(t.Context(), "C1", "tea"); ok || !errors.Is(err, gone) {
 			t.Fatalf("a SKU nobody can look up: ok %v, error %v; unknown would be a guess", ok, err)
 		}
 		s.set(nil, cola, tea)
@@ -167,7 +175,7 @@ func TestTheFirstQuestionFailsWhileTheSourceIsAway(t *testing.T) {
 		s := &shop{away: gone}
 		c := catalogue.New(s, catalogue.Options{})
 		for range 20 {
-			if _, _, err := c.Product(t.Context(), "cola"); !errors.Is(err, gone) {
+			if _, _, err := c.Product(t.Context(), "C1", "cola"); !errors.Is(err, gone) {
 				t.Fatalf("error %v", err)
 			}
 		}
@@ -183,11 +191,11 @@ func TestACallerMayGiveUpAndCloseEndsARefresh(t *testing.T) {
 		c := catalogue.New(s, catalogue.Options{Timeout: 2 * time.Hour})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := c.Product(ctx, "cola"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := c.Product(ctx, "C1", "cola"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("error %v", err)
 		}
 		c.Close() // the bubble fails if the refresh outlives this test
-		if _, _, err := c.Product(t.Context(), "cola"); err == nil {
+		if _, _, err := c.Product(t.Context(), "C1", "cola"); err == nil {
 			t.Fatal("a closed, empty catalogue knows nothing and must say so")
 		}
 	})
@@ -199,7 +207,7 @@ func TestAListedProductCostsNoAllocation(t *testing.T) {
 	t.Cleanup(c.Close)
 	ask(t, c, "cola")
 	ctx := t.Context()
-	if n := testing.AllocsPerRun(200, func() { _, _, _ = c.Product(ctx, "cola") }); n != 0 {
+	if n := testing.AllocsPerRun(200, func() { _, _, _ = c.Product(ctx, "C1", "cola") }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 }
@@ -212,7 +220,7 @@ func BenchmarkProduct(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, _, err := c.Product(ctx, "cola"); err != nil {
+			if _, _, err := c.Product(ctx, "C1", "cola"); err != nil {
 				b.Fail()
 			}
 		}

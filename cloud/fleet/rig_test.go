@@ -21,6 +21,7 @@ import (
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 	"vendline/cloud/planogram"
+	"vendline/shared/wire"
 )
 
 var errAway = errors.New("dial tcp 10.0.0.7: connection refused")
@@ -246,8 +247,11 @@ func (b books) SellableMany(_ context.Context, ids []string) (map[string]map[str
 type nobody struct{}
 
 func (nobody) Available(context.Context, string) (map[string]int64, error) { return nil, errAway }
-func (nobody) Product(context.Context, string) (order.Product, bool, error) {
-	return order.Product{}, false, errAway
+func (nobody) Product(context.Context, string, string) (order.Offer, bool, error) {
+	return order.Offer{}, false, errAway
+}
+func (nobody) PriceAt(context.Context, string, int64, string) (wire.Price, bool, error) {
+	return wire.Price{}, false, errAway
 }
 
 // event is one server-sent event.

@@ -18,7 +18,7 @@ func (in *Intake) order(cabinet string, payload []byte) {
 	}
 	var o order.Order
 	err = in.retry(func(ctx context.Context) (err error) {
-		o, _, err = in.opt.Placer.Place(ctx, order.Request{ID: e.ID, Cabinet: cabinet, User: e.Order.User, Lines: e.Order.Lines})
+		o, _, err = in.opt.Placer.Place(ctx, order.Request{ID: e.ID, Cabinet: cabinet, User: e.Order.User, Lines: e.Order.Lines, PricedAt: e.Order.PricedAt})
 		return err
 	})
 	var no *order.Refusal

@@ -26,6 +26,7 @@ func (in *Intake) refuse(cabinet string, e wire.Event, no *order.Refusal) {
 	in.counts.refused.Add(1)
 	v := verdict(e, no.Code)
 	v.Cabinet, v.Detail, v.Retryable, v.Short = cabinet, no.Detail, no.Code.Retryable(), no.Short
+	v.Prices, v.PricedAt = no.Prices, no.PricedAt
 	in.publish(cabinet, wire.ChannelVerdict, v)
 }
 

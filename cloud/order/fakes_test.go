@@ -18,6 +18,8 @@ type fakes struct {
 	orders   map[string]order.Order
 	runs     map[string]order.Run // … and what each was placed under
 	products map[string]order.Product
+	offers   map[string]order.Offer          // … or, by SKU, what a planogram makes of them
+	was      map[int64]map[string]wire.Price // prices by version
 	now      time.Time
 
 	deduct func(n int, b order.Basket) (order.Taken, error) // n counts from 1
@@ -129,8 +131,16 @@ func (f *fakes) Draw(_ context.Context, _, generation string) error {
 	return nil
 }
 
-func (f *fakes) Product(_ context.Context, sku string) (order.Product, bool, error) {
+func (f *fakes) Product(_ context.Context, _, sku string) (order.Offer, bool, error) {
+	if o, ok := f.offers[sku]; ok || f.offers != nil {
+		return o, ok, nil
+	}
 	p, ok := f.products[sku]
+	return order.Offer{Product: p}, ok, nil
+}
+
+func (f *fakes) PriceAt(_ context.Context, _ string, version int64, sku string) (wire.Price, bool, error) {
+	p, ok := f.was[version][sku]
 	return p, ok, nil
 }
 

@@ -150,19 +150,3 @@ func (s *Service) Admit(ctx context.Context, o Order) error {
 	}
 	return s.placeOver(ctx, o, items, s.Placer.Admit)
 }
-
-// limits looks today's limits for an order's lines up.
-func (s *Service) limits(ctx context.Context, o Order) ([]Item, error) {
-	items := make([]Item, len(o.Lines))
-	for i, l := range o.Lines {
-		p, ok, err := s.Catalogue.Product(ctx, l.SKU)
-		if err != nil {
-			return nil, fmt.Errorf("look %s up: %w", l.SKU, err)
-		}
-		if !ok {
-			return nil, &Refusal{Code: wire.CodeSKUUnknown, Detail: "no product " + l.SKU + " is sold here any more"}
-		}
-		items[i] = Item{SKU: l.SKU, Qty: l.Qty, Limit: p.UserLimit}
-	}
-	return items, nil
-}

@@ -72,6 +72,17 @@ type Request struct {
 	Cabinet string
 	User    string
 	Lines   []wire.Line
+
+	PricedAt int64 // planogram version whose prices the shopper saw; 0 is whatever is in force
+}
+
+// Offer is a product as one cabinet sells it: at the price of its planogram if
+// it has one, else at the chain's.
+type Offer struct {
+	Product
+	PricedAt  int64    // planogram version that the price is of; 0 is none
+	Slots     []string // that hold it, by the planogram; shared, not to be changed
+	Suspended bool     // all of them are out of order: it cannot be sold now
 }
 
 // Product is a catalogue entry.

@@ -132,10 +132,14 @@ type Fence interface {
 	Draw(ctx context.Context, cabinet, generation string) error
 }
 
-// Catalogue knows products and prices.
+// Catalogue knows what cabinets sell, and for how much.
 type Catalogue interface {
-	// Product returns ok false for a SKU that was never listed.
-	Product(ctx context.Context, sku string) (p Product, ok bool, err error)
+	// Product returns ok false for a SKU that the cabinet does not sell.
+	Product(ctx context.Context, cabinet, sku string) (o Offer, ok bool, err error)
+	// PriceAt returns what a SKU cost at a cabinet under a version of its
+	// planogram; ok is false when it was not sold under it, or there is no such
+	// version. What Product says after it is not older than that version.
+	PriceAt(ctx context.Context, cabinet string, version int64, sku string) (p wire.Price, ok bool, err error)
 }
 
 // Refusal is a final or retryable no, with its stable code.

@@ -73,7 +73,7 @@ func (s *Service) prepare(ctx context.Context, r Request) (o Order, items []Item
 	if err != nil {
 		return Order{}, nil, nil, err
 	}
-	items, no := s.price(ctx, &o)
+	items, no := s.price(ctx, &o, r.PricedAt)
 	var refused *Refusal
 	if no != nil && !errors.As(no, &refused) {
 		return Order{}, nil, nil, no
@@ -115,29 +115,6 @@ func (s *Service) draft(r Request) (Order, error) {
 		o.Lines[i] = Line{SKU: l.SKU, Qty: l.Qty, State: LinePending}
 	}
 	return o, nil
-}
-
-// price looks the lines up in the catalogue.
-func (s *Service) price(ctx context.Context, o *Order) ([]Item, error) {
-	items := make([]Item, len(o.Lines))
-	for i := range o.Lines {
-		l := &o.Lines[i]
-		p, ok, err := s.Catalogue.Product(ctx, l.SKU)
-		if err != nil {
-			return nil, fmt.Errorf("place: look %s up: %w", l.SKU, err)
-		}
-		if !ok {
-			return nil, &Refusal{Code: wire.CodeSKUUnknown, Detail: "no product " + l.SKU + " is sold here"}
-		}
-		if o.Currency != "" && o.Currency != p.Currency {
-			return nil, &Refusal{Code: wire.CodeInvalidRequest, Detail: "a basket has one currency; this one mixes " + o.Currency + " and " + p.Currency}
-		}
-		o.Currency = p.Currency
-		o.Amount += p.Price * int64(l.Qty)
-		l.Price = p.Price
-		items[i] = Item{SKU: l.SKU, Qty: l.Qty, Limit: p.UserLimit}
-	}
-	return items, nil
 }
 
 // answer replays the first reply of an id: the order as it was accepted, which

@@ -19,6 +19,7 @@ import (
 	"vendline/cloud/ledger"
 	"vendline/cloud/ledger/ledgertest"
 	"vendline/cloud/order"
+	"vendline/shared/wire"
 )
 
 const cabinet = "C1"
@@ -133,12 +134,16 @@ func (s *site) lost() (n int) {
 // products are what is sold here; nobody may hold more than four chips.
 type products struct{}
 
-func (products) Product(_ context.Context, sku string) (order.Product, bool, error) {
+func (products) Product(_ context.Context, _, sku string) (order.Offer, bool, error) {
 	p, ok := map[string]order.Product{
 		"cola":  {SKU: "cola", Price: 250, Currency: "EUR"},
 		"chips": {SKU: "chips", Price: 300, Currency: "EUR", UserLimit: 4},
 	}[sku]
-	return p, ok, nil
+	return order.Offer{Product: p}, ok, nil
+}
+
+func (products) PriceAt(context.Context, string, int64, string) (wire.Price, bool, error) {
+	return wire.Price{}, false, nil
 }
 
 // dump is what Redis holds, as a snapshot file would.

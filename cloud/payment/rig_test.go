@@ -115,8 +115,12 @@ func open(t *testing.T) *rig {
 
 type goods struct{}
 
-func (goods) Product(context.Context, string) (order.Product, bool, error) {
-	return order.Product{SKU: "cola", Price: 100, Currency: "EUR"}, true, nil
+func (goods) Product(context.Context, string, string) (order.Offer, bool, error) {
+	return order.Offer{Product: order.Product{SKU: "cola", Price: 100, Currency: "EUR"}}, true, nil
+}
+
+func (goods) PriceAt(context.Context, string, int64, string) (wire.Price, bool, error) {
+	return wire.Price{}, false, nil
 }
 
 func (r *rig) ok(err error) {
