@@ -226,3 +226,21 @@ func BenchmarkProduct(b *testing.B) {
 		}
 	})
 }
+
+func TestWhatIsListedRightAfterABackgroundReadIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{}
+		c := catalogue.New(s, catalogue.Options{})
+		ctx, end := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { c.Run(ctx); close(done) }()
+		synctest.Wait() // it has read an empty shelf
+		s.set(nil, cola)
+		if _, ok := ask(t, c, "cola"); !ok {
+			t.Error("a product that is listed is unknown, for a read that nobody asked for")
+		}
+		end()
+		<-done
+		c.Close()
+	})
+}

@@ -18,13 +18,15 @@ type errand struct {
 	mu     sync.Mutex
 	flight *flight
 	tried  time.Duration // when the last flight began
+	asked  time.Duration // when the last one began that somebody waited for from its beginning
 	failed error         // how the last flight ended
 }
 
 // flight is one read, shared by all who wait for it.
 type flight struct {
-	done chan struct{} // closed when err is set
-	err  error
+	done  chan struct{} // closed when err is set
+	err   error
+	asked bool // it began after the question of all who wait for it, or with the first of them
 }
 
 // soon begins a read if it is due; nobody waits for it.
@@ -34,13 +36,37 @@ func (e *errand) soon(now time.Duration) {
 	}
 }
 
-// fresh waits until the copy is at most Between old, or says why it is not.
+// fresh waits for a read that began no earlier than the question, shared with
+// all who ask meanwhile; or says how the last such read ended, if that was less
+// than Between ago. A read behind the callers' backs is not one: what was listed
+// right after it would be unknown for as long.
 func (e *errand) fresh(ctx context.Context, now time.Duration) error {
-	f, last := e.refresh(now)
-	if f == nil {
-		return last
+	for {
+		f, last := e.ask(now)
+		if f == nil {
+			return last
+		}
+		if err := f.wait(ctx); f.asked || ctx.Err() != nil {
+			return err
+		}
 	}
-	return f.wait(ctx)
+}
+
+// ask returns the read that is under way, or begins one.
+func (e *errand) ask(now time.Duration) (f *flight, last error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.flight != nil {
+		return e.flight, nil
+	}
+	if err := e.c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.asked > 0 && now-e.asked < e.c.opt.Between {
+		return nil, e.failed
+	}
+	e.asked = max(now, 1)
+	return e.begin(now, true), nil
 }
 
 func (f *flight) wait(ctx context.Context) error {
@@ -52,24 +78,20 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// refresh joins the read that is under way, or begins one. It returns no flight
-// when the last one began less than Between ago: then its outcome stands.
-func (e *errand) refresh(now time.Duration) (f *flight, last error) {
+// refresh begins a read, unless one is under way or began less than Between ago.
+func (e *errand) refresh(now time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.flight != nil {
-		return e.flight, nil
+	if e.flight == nil && e.c.ctx.Err() == nil && (e.tried == 0 || now-e.tried >= e.c.opt.Between) {
+		e.begin(now, false)
 	}
-	if err := e.c.ctx.Err(); err != nil {
-		return nil, err
-	}
-	if e.tried > 0 && now-e.tried < e.c.opt.Between {
-		return nil, e.failed
-	}
+}
+
+func (e *errand) begin(now time.Duration, asked bool) *flight {
 	e.tried = max(now, 1)
-	e.flight = &flight{done: make(chan struct{})}
+	e.flight = &flight{done: make(chan struct{}), asked: asked}
 	go e.fly(e.flight)
-	return e.flight, nil
+	return e.flight
 }
 
 func (e *errand) fly(f *flight) {
