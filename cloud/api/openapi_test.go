@@ -46,7 +46,7 @@ func served(t *testing.T) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fleet.New(fleet.Options{Ledger: scripted{}, Desk: scripted{}, Presences: func() []fleet.Presence {
+	f, err := fleet.New(fleet.Options{Ledger: scripted{}, Desk: scripted{}, Planograms: scripted{}, Presences: func() []fleet.Presence {
 		return []fleet.Presence{{Cabinet: "C001", Status: "online", Seen: time.Now(), Depth: 3}}
 	}, Depth: func(context.Context) (int64, error) { return 0, errors.New("away") },
 		Rebuild: func(context.Context, string) error { return nil }})
@@ -100,6 +100,7 @@ func TestTheDocumentListsEveryCode(t *testing.T) {
 func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 	s, doc := served(t), document(t)
 	const good = `{"cabinet":"C001","user":"u1","lines":[{"sku":"cola","qty":2}]}`
+	const slots = `{"slots":[{"slot":"A1","sku":"cola","capacity":9,"price":350,"currency":"CNY"}]}`
 	for _, c := range []struct {
 		method, path, template, body string
 		status                       int
@@ -143,6 +144,16 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"GET", "/v1/fleet/orders?cabinet=C001", "/v1/fleet/orders", "", 200},
 		{"GET", "/v1/fleet/orders?user=u1&status=CONSUMED", "/v1/fleet/orders", "", 200},
 		{"GET", "/v1/fleet/orders?status=PAID", "/v1/fleet/orders", "", 400},
+		{"GET", "/v1/fleet/cabinets/C001/planogram", "/v1/fleet/cabinets/{id}/planogram", "", 200},
+		{"GET", "/v1/fleet/cabinets/C002/planogram", "/v1/fleet/cabinets/{id}/planogram", "", 200},
+		{"GET", "/v1/fleet/cabinets/C009/planogram", "/v1/fleet/cabinets/{id}/planogram", "", 404},
+		{"PUT", "/v1/fleet/cabinets/C001/planogram", "/v1/fleet/cabinets/{id}/planogram", slots, 200},
+		{"PUT", "/v1/fleet/cabinets/C001/planogram", "/v1/fleet/cabinets/{id}/planogram", strings.Replace(slots, "{", `{"base":1,`, 1), 409},
+		{"PUT", "/v1/fleet/cabinets/C001/planogram", "/v1/fleet/cabinets/{id}/planogram", `{"slot":[]}`, 400},
+		{"GET", "/v1/fleet/planograms?unacked=true", "/v1/fleet/planograms", "", 200},
+		{"GET", "/v1/fleet/planograms?unacked=no", "/v1/fleet/planograms", "", 400},
+		{"POST", "/v1/fleet/cabinets/C001/slots/A1/resume", "/v1/fleet/cabinets/{id}/slots/{slot}/resume", "", 200},
+		{"POST", "/v1/fleet/cabinets/C009/slots/A1/resume", "/v1/fleet/cabinets/{id}/slots/{slot}/resume", "", 404},
 		{"GET", "/v1/fleet/cases", "/v1/fleet/cases", "", 200},
 		{"GET", "/v1/fleet/cases?closed=true", "/v1/fleet/cases", "", 200},
 		{"GET", "/v1/fleet/cases?closed=no", "/v1/fleet/cases", "", 400},
@@ -326,9 +337,21 @@ func (scripted) CloseCase(_ context.Context, id, _ string) error {
 func (scripted) SlotFaults(context.Context) ([]order.SlotFault, error) {
 	return []order.SlotFault{{Cabinet: "C001", Slot: "A1", SKU: "cola", Fault: "jam"}}, nil
 }
-func (scripted) UnackedPlanograms(context.Context, int) ([]planogram.Unacked, error) { return nil, nil }
-func (scripted) CountUnackedPlanograms(context.Context) (int64, error)               { return 0, nil }
-func (scripted) Products(context.Context) ([]order.Product, error)                   { return nil, nil }
+func (scripted) ResumeSlot(context.Context, string, string) (bool, error) { return true, nil }
+func (scripted) SetPlanogram(_ context.Context, cabinet string, _ []wire.Slot, base *int64) (int64, bool, error) {
+	if base != nil {
+		return 0, false, planogram.ErrConflict
+	}
+	return 3, true, nil
+}
+func (scripted) Planograms(context.Context, ...string) (map[string]planogram.State, error) {
+	return map[string]planogram.State{"C001": {Planogram: wire.Planogram{Version: 2, Slots: []wire.Slot{{Slot: "A1", SKU: "cola", Capacity: 9, Price: 350, Currency: "CNY"}}}, Acked: 1}}, nil
+}
+func (scripted) UnackedPlanograms(context.Context, int) ([]planogram.Unacked, error) {
+	return []planogram.Unacked{{Cabinet: "C001", Version: 2, Acked: 1}}, nil
+}
+func (scripted) CountUnackedPlanograms(context.Context) (int64, error) { return 0, nil }
+func (scripted) Products(context.Context) ([]order.Product, error)     { return nil, nil }
 func (scripted) Backlog(context.Context) ([]outbox.Stat, error) {
 	return []outbox.Stat{{Kind: outbox.KindStock, Depth: 1, Oldest: time.Second}}, nil
 }

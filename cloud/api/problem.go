@@ -47,6 +47,7 @@ var table = [...]row{
 	{wire.CodePurchaseLimit, http.StatusConflict, "The purchase limit would be exceeded"},
 	{wire.CodePriceChanged, http.StatusConflict, "The price is another one now"},
 	{wire.CodeSlotSuspended, http.StatusConflict, "The product's slot is out of order"},
+	{wire.CodeVersionConflict, http.StatusConflict, "Somebody else changed it first"},
 	{wire.CodeOrderReleased, http.StatusConflict, "The attempt under this key was given back"},
 	{wire.CodeOrderState, http.StatusConflict, "The order's state does not allow this"},
 	{wire.CodeTooLarge, http.StatusRequestEntityTooLarge, "The body is too large"},

@@ -8,13 +8,14 @@ import (
 	"vendline/cloud/fleet"
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
+	"vendline/cloud/planogram"
 	"vendline/shared/wire"
 )
 
 // openFleet mounts the operator's page and its reads.
 func (a *App) openFleet(server *api.Server) error {
 	opt := fleet.Options{
-		Ledger: fleetLedger{a.Ledger}, Desk: fleetLedger{a.Ledger}, Presences: a.presences, Tap: a.Watcher.Tap,
+		Ledger: fleetLedger{a.Ledger}, Desk: fleetLedger{a.Ledger}, Planograms: fleetLedger{a.Ledger}, Presences: a.presences, Tap: a.Watcher.Tap,
 		Placed: a.Ledger.Counters().Orders.Load, Clock: a.Deps.Clock, Log: a.Deps.Log,
 	}
 	if a.Stock != nil {
@@ -63,6 +64,10 @@ func (l fleetLedger) Shelves(ctx context.Context, cabinet string) ([]fleet.Shelf
 		out[i] = fleet.Shelf(r)
 	}
 	return out, err
+}
+
+func (l fleetLedger) SetPlanogram(ctx context.Context, cabinet string, slots []wire.Slot, base *int64) (int64, bool, error) {
+	return (&planogram.Service{Ledger: l.Ledger}).Set(ctx, cabinet, slots, base)
 }
 
 func (l fleetLedger) CloseCase(ctx context.Context, id, note string) error {

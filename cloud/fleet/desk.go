@@ -22,6 +22,9 @@ type Desk interface {
 	CloseCase(ctx context.Context, id, note string) error
 	// SlotFaults lists all slots that are out of order.
 	SlotFaults(ctx context.Context) ([]order.SlotFault, error)
+	// ResumeSlot ends a slot's suspension and its case; there is false when it was
+	// not suspended.
+	ResumeSlot(ctx context.Context, cabinet, slot string) (there bool, err error)
 	// UnackedPlanograms returns up to n cabinets that do not work by their newest
 	// planogram yet, those that wait longest first; CountUnackedPlanograms how
 	// many there are.

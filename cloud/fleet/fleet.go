@@ -1,5 +1,5 @@
 // Package fleet is the operator's side: one live page, the reads behind it, and
-// what an operator does: warm cabinets up, close cases. It changes nothing by
+// what an operator does: set planograms, warm cabinets up, close cases. It changes nothing by
 // itself.
 //
 // However many pages are open and however many orders flow, one sampler reads
@@ -10,7 +10,7 @@
 // Files, in the order of the data: ports.go, sampler.go and gather.go (what is
 // read when, and how), cabinets.go, recent.go, pipeline.go and desk.go (what is kept),
 // events.go (the stream), page.go and page/ (what is seen); reads.go,
-// orders.go and warmup.go stand beside it.
+// orders.go, planograms.go and warmup.go stand beside it.
 package fleet
 
 import (
@@ -24,16 +24,17 @@ import (
 	"vendline/cloud/order"
 )
 
-// Options of a Fleet. Ledger, Desk and Presences are required.
+// Options of a Fleet. Ledger, Desk, Planograms and Presences are required.
 type Options struct {
-	Ledger    Ledger
-	Desk      Desk
-	Presences func() []Presence                               // all cabinets that were ever heard of
-	Live      Live                                            // nil: sellable units are unknown
-	Depth     func(ctx context.Context) (int64, error)        // messages the queue holds for step 8; nil: unknown
-	Tap       func() (orders <-chan order.Order, end func())  // order.Watcher.Tap; nil: orders are seen by reading only
-	Placed    func() int64                                    // orders placed by this process so far; nil: no rate is shown
-	Rebuild   func(ctx context.Context, cabinet string) error // loads a cabinet's stock; nil: no warm-up
+	Ledger     Ledger
+	Desk       Desk
+	Planograms Planograms
+	Presences  func() []Presence                               // all cabinets that were ever heard of
+	Live       Live                                            // nil: sellable units are unknown
+	Depth      func(ctx context.Context) (int64, error)        // messages the queue holds for step 8; nil: unknown
+	Tap        func() (orders <-chan order.Order, end func())  // order.Watcher.Tap; nil: orders are seen by reading only
+	Placed     func() int64                                    // orders placed by this process so far; nil: no rate is shown
+	Rebuild    func(ctx context.Context, cabinet string) error // loads a cabinet's stock; nil: no warm-up
 
 	Clock func() time.Time // nil means time.Now
 	Log   *slog.Logger     // nil means silence
@@ -61,8 +62,8 @@ type Fleet struct {
 // New returns a Fleet that reads nothing until somebody looks. Close ends its
 // streams.
 func New(opt Options) (*Fleet, error) {
-	if opt.Ledger == nil || opt.Desk == nil || opt.Presences == nil {
-		return nil, errors.New("fleet: Ledger, Desk and Presences are required")
+	if opt.Ledger == nil || opt.Desk == nil || opt.Planograms == nil || opt.Presences == nil {
+		return nil, errors.New("fleet: Ledger, Desk, Planograms and Presences are required")
 	}
 	if opt.Clock == nil {
 		opt.Clock = time.Now
@@ -98,6 +99,10 @@ func (f *Fleet) Mount(h Host) {
 		{http.MethodGet, "/", f.page.ServeHTTP},
 		{http.MethodGet, "/v1/fleet/events", f.events},
 		{http.MethodGet, "/v1/fleet/cabinets", f.readCabinets},
+		{http.MethodGet, "/v1/fleet/cabinets/:id/planogram", f.readPlanogram},
+		{http.MethodPut, "/v1/fleet/cabinets/:id/planogram", f.setPlanogram},
+		{http.MethodPost, "/v1/fleet/cabinets/:id/slots/:slot/resume", f.resumeSlot},
+		{http.MethodGet, "/v1/fleet/planograms", f.readUnacked},
 		{http.MethodGet, "/v1/fleet/orders", f.readOrders},
 		{http.MethodGet, "/v1/fleet/cases", f.readCases},
 		{http.MethodPost, "/v1/fleet/cases/:id/close", f.closeCase},

@@ -42,6 +42,7 @@ type site struct {
 	notes     map[string]string
 	faults    []order.SlotFault
 	unacked   []planogram.Unacked
+	plans     map[string]planogram.State
 	live      map[string]map[string]int64
 	presences []fleet.Presence
 	queue     int64
@@ -62,6 +63,7 @@ func start(t *testing.T, change ...func(*fleet.Options)) *site {
 		live:    map[string]map[string]int64{"C001": {"cola": 11}},
 		away:    map[string]error{},
 		notes:   map[string]string{},
+		plans:   map[string]planogram.State{},
 		queue:   7,
 		watcher: order.NewWatcher(),
 		presences: []fleet.Presence{
@@ -69,7 +71,7 @@ func start(t *testing.T, change ...func(*fleet.Options)) *site {
 		},
 	}
 	opt := fleet.Options{
-		Ledger: books{s}, Desk: books{s}, Live: books{s}, Tap: s.watcher.Tap, Every: 5 * time.Millisecond, Beat: time.Hour,
+		Ledger: books{s}, Desk: books{s}, Planograms: books{s}, Live: books{s}, Tap: s.watcher.Tap, Every: 5 * time.Millisecond, Beat: time.Hour,
 		Presences: func() []fleet.Presence {
 			s.mu.Lock()
 			defer s.mu.Unlock()

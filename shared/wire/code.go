@@ -20,6 +20,7 @@ const (
 	CodeOrderState          Code = "order_state"          // the order's state does not allow this
 	CodePriceChanged        Code = "price_changed"        // priced under an older version; the new prices come along
 	CodeSlotSuspended       Code = "slot_suspended"       // the SKU's slots at this cabinet are out of order
+	CodeVersionConflict     Code = "version_conflict"     // somebody changed it first; read it again
 	CodePaymentUnknown      Code = "payment_unknown"      // no such payment, or no such way of paying
 	CodeUnsigned            Code = "unsigned"             // a callback that is not the provider's, too old, or seen before
 	CodeFenced              Code = "fenced"               // the cabinet's stock is being rebuilt; retryable

@@ -22,6 +22,7 @@ type cli struct {
 	Stack   stackcmd.Stack `cmd:"" help:"The real servers alone, for tests and drills."`
 	Seed    seedCmd        `cmd:"" help:"Register products and cabinets with opening stock."`
 	Warmup  warmupCmd      `cmd:"" help:"Load cabinets' stock into Redis before a peak."`
+	Plan    planogramCmd   `cmd:"" name:"planogram" help:"What cabinets hold in which slot, and at which price."`
 	Bench   benchCmd       `cmd:"" help:"Measure the synchronous mode beside the asynchronous one, and the edge."`
 	Sim     simCmd         `cmd:"" help:"Random histories of the stock rules, with crashes and lost writes."`
 	Version kong.VersionFlag
