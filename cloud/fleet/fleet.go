@@ -83,7 +83,7 @@ func New(opt Options) (*Fleet, error) {
 	if opt.Parallel <= 0 {
 		opt.Parallel = 4
 	}
-	f := &Fleet{opt: opt, page: render(), warm: make(chan struct{}, opt.Parallel)}
+	f := &Fleet{opt: opt, page: compose(pageHTML, pageJS), warm: make(chan struct{}, opt.Parallel)}
 	f.state.init()
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f, nil

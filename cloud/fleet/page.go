@@ -23,10 +23,12 @@ type page struct {
 	policy []string // Content-Security-Policy: our own style and script, by their hash, and nothing else
 }
 
-func render() page {
-	body := strings.NewReplacer("/*page.css*/", pageCSS, "/*page.js*/", pageJS).Replace(pageHTML)
+// compose puts a page together from its own HTML and script and the style that
+// all pages share.
+func compose(html, js string) page {
+	body := strings.NewReplacer("/*page.css*/", pageCSS, "/*page.js*/", js).Replace(html)
 	policy := "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
-		"; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS)
+		"; style-src " + hash(pageCSS) + "; script-src " + hash(js)
 	return page{body: []byte(body), policy: []string{policy}}
 }
 
