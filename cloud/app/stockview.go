@@ -10,18 +10,18 @@ import (
 // stockView is what a cabinet is told of its own stock.
 type stockView struct{ *App }
 
-func (v stockView) View(ctx context.Context, cabinet string) ([]wire.StockLine, error) {
-	sellable, err := v.Ledger.Sellable(ctx, cabinet)
+func (v stockView) View(ctx context.Context, cabinet string) ([]wire.StockLine, *wire.Counted, error) {
+	sellable, counted, err := v.Ledger.SellableCounting(ctx, cabinet)
 	if err != nil {
-		return nil, fmt.Errorf("stock view: %w", err)
+		return nil, nil, fmt.Errorf("stock view: %w", err)
 	}
 	products, err := v.Ledger.Products(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("stock view: %w", err)
+		return nil, nil, fmt.Errorf("stock view: %w", err)
 	}
 	faults, err := v.Ledger.SlotFaults(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("stock view: %w", err)
+		return nil, nil, fmt.Errorf("stock view: %w", err)
 	}
 	suspended := map[string]bool{}
 	for _, f := range faults {
@@ -37,7 +37,7 @@ func (v stockView) View(ctx context.Context, cabinet string) ([]wire.StockLine, 
 		}
 		offer, ok, err := v.catalogue.Product(ctx, cabinet, p.SKU)
 		if err != nil {
-			return nil, fmt.Errorf("stock view: %w", err)
+			return nil, nil, fmt.Errorf("stock view: %w", err)
 		}
 		if !ok { // it is in no slot any more
 			continue
@@ -49,7 +49,7 @@ func (v stockView) View(ctx context.Context, cabinet string) ([]wire.StockLine, 
 		}
 		lines = append(lines, line)
 	}
-	return lines, nil
+	return lines, &counted, nil
 }
 
 // allowance is how many of n sellable units a cabinet may sell on its own while

@@ -64,8 +64,9 @@ func (b *births) tell() {
 	for e := range b.due {
 		cabinet := e.cabinet
 		var view []wire.StockLine
+		var counted *wire.Counted
 		err := b.in.retry(func(ctx context.Context) (err error) {
-			view, err = b.in.opt.Stock.View(ctx, cabinet)
+			view, counted, err = b.in.opt.Stock.View(ctx, cabinet)
 			return err
 		})
 		var plan *wire.Planogram
@@ -85,7 +86,7 @@ func (b *births) tell() {
 			b.in.giveUp("read the stock of a cabinet that came up", cabinet, wire.Event{}, err)
 			continue
 		}
-		b.in.publish(cabinet, wire.ChannelCommand, wire.Command{V: wire.Version, Cabinet: cabinet, Kind: wire.CommandStock, Stock: view})
+		b.in.publish(cabinet, wire.ChannelCommand, wire.Command{V: wire.Version, Cabinet: cabinet, Kind: wire.CommandStock, Stock: view, Counted: counted})
 		if plan != nil {
 			b.in.Planogram(cabinet, *plan)
 		}

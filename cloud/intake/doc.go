@@ -45,9 +45,10 @@ type DeadLetters interface {
 	Bury(ctx context.Context, source, reason string, payload []byte, meta map[string]string) error
 }
 
-// Stock tells what the cloud believes a cabinet can sell.
+// Stock tells what the cloud believes a cabinet can sell, and which sales of the
+// cabinet's own are counted in it, as of one instant.
 type Stock interface {
-	View(ctx context.Context, cabinet string) ([]wire.StockLine, error)
+	View(ctx context.Context, cabinet string) ([]wire.StockLine, *wire.Counted, error)
 }
 
 // Commands tells a cabinet what it is to dispense: all that waits for it, oldest

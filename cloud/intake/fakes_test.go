@@ -88,11 +88,11 @@ func (s *shop) Bury(ctx context.Context, source, reason string, payload []byte, 
 	return nil
 }
 
-func (s *shop) View(_ context.Context, cabinet string) ([]wire.StockLine, error) {
+func (s *shop) View(_ context.Context, cabinet string) ([]wire.StockLine, *wire.Counted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.views[cabinet]++
-	return []wire.StockLine{{SKU: "cola", Name: "Cola", Sellable: 12, Price: 350, Currency: "CNY"}}, nil
+	return []wire.StockLine{{SKU: "cola", Name: "Cola", Sellable: 12, Price: 350, Currency: "CNY"}}, nil, nil
 }
 
 func (s *shop) buried() []grave {

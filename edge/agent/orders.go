@@ -30,7 +30,7 @@ func (o orders) take(ctx context.Context, c wire.Command) {
 	switch c.Kind {
 	case wire.CommandStock:
 		o.shelf.Tell(c, o.mono())
-		err = o.allowance.Grant(ctx, c.Stock)
+		err = o.allowance.Grant(ctx, c.Stock, c.Counted)
 	case wire.CommandWake:
 		o.asker.Woken()
 	case wire.CommandDispense:

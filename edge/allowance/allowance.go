@@ -5,16 +5,13 @@
 //
 // A grant is what the cloud sets aside at one instant, knowing of some of our
 // offline sales and not of others. Those it knew of are in its number already;
-// the others have to come off. We can not see what it knew, but we know what it
-// has acknowledged: an acknowledgement leaves the cloud after the sale is in its
-// ledger. So we take off every sale that is not acknowledged when the grant
-// arrives. A sale the cloud knew of whose acknowledgement is still on its way is
-// taken off once too often, which errs on the safe side and is over with the next
-// grant. A sale that it did not know of is not acknowledged, because the cloud
-// publishes a grant before the acknowledgements of sales that it has not counted
-// in it, and neither the broker nor the uplink changes the order; so it is taken off. The
-// same grant heard twice, or one that waited at the broker while we were away, is
-// no different: what was sold since is not acknowledged yet.
+// the others have to come off. So it says which ones it knew of (wire.Counted),
+// and we take off all the rest, in whatever order grants and acknowledgements
+// arrive, from however many processes. The same grant heard twice, or one that
+// waited at the broker while we were away, is no different: what was sold since
+// is not named in it. One that lacks a sale which an earlier one named is older
+// than that, and void. A sale that the cloud buried is never named and comes off
+// every grant until somebody sees to it: the unit is gone all the same.
 package allowance
 
 import (
@@ -60,17 +57,29 @@ type Allowance struct {
 	known bool
 	left  map[string]int64
 	last  string // the last grant, to tell a new one from a repetition
-	sales int    // sales of ours that the cloud may not know of
+	sales int    // sales of ours that no grant has counted
 }
 
 // ledger is the grant as stored.
 type ledger struct {
-	Left map[string]int64 `json:"left"`
+	Left    map[string]int64 `json:"left"`
+	Counted *wire.Counted    `json:"counted,omitempty"`
 }
 
-// sale is an offline sale that was not acknowledged when last looked at.
+// sale is an offline sale that no grant has counted yet.
 type sale struct {
 	Lines []wire.Line `json:"lines"`
+	Epoch string      `json:"epoch,omitempty"`
+	Seq   int64       `json:"seq,omitempty"`
+}
+
+// in reports whether a grant counts the sale. A cloud that does not say counts
+// what it has acknowledged; so does a note from before sales had their seq here.
+func (s sale) in(counted *wire.Counted, acked bool) bool {
+	if counted == nil || s.Seq == 0 {
+		return acked
+	}
+	return counted.Has(s.Epoch, s.Seq, acked)
 }
 
 // The book holds the grant under one key and sales under their event ids.
@@ -125,12 +134,13 @@ func (a *Allowance) Left() (left []Left, known bool) {
 }
 
 // Grant takes what the cloud grants now, in place of what it granted before. A
-// SKU that is not named may not be sold offline.
+// SKU that is not named may not be sold offline. counted names our sales that are
+// in it.
 //
 // Dying right before the step leaves the old grant, within which nothing was
 // oversold either; dying right after leaves the new one. The cloud grants again
 // whenever it speaks of stock.
-func (a *Allowance) Grant(ctx context.Context, stock []wire.StockLine) error {
+func (a *Allowance) Grant(ctx context.Context, stock []wire.StockLine, counted *wire.Counted) error {
 	granted := make(map[string]int64)
 	for _, l := range stock {
 		if l.Allowance > 0 && wire.ValidSKU(l.SKU) {
@@ -141,13 +151,20 @@ func (a *Allowance) Grant(ctx context.Context, stock []wire.StockLine) error {
 		return nil
 	}
 	return a.box.Write(context.WithoutCancel(ctx), StepGrant, func(tx *outbox.Tx) error {
+		last, _, err := read(tx.Books)
+		if err != nil {
+			return err
+		}
+		if counted != nil && last.Counted != nil && counted.Before(*last.Counted) {
+			return nil
+		}
 		left, waiting, gone := maps.Clone(granted), 0, [][]byte(nil)
 		tx.Each(outbox.BookAllowance, func(key, v []byte, damage error) bool {
 			id, ok := strings.CutPrefix(string(key), "sale/")
 			var s sale
 			switch {
 			case !ok:
-			case damage != nil || json.Unmarshal(v, &s) != nil || tx.Taken(id):
+			case damage != nil || json.Unmarshal(v, &s) != nil || s.in(counted, tx.Taken(id)):
 				gone = append(gone, slices.Clone(key))
 			default:
 				waiting++
@@ -159,7 +176,7 @@ func (a *Allowance) Grant(ctx context.Context, stock []wire.StockLine) error {
 			}
 			return true
 		})
-		body, err := json.Marshal(ledger{left})
+		body, err := json.Marshal(ledger{left, counted})
 		if err != nil {
 			return err
 		}
@@ -212,16 +229,16 @@ func (a *Allowance) Sell(ctx context.Context, e outbox.Entry) (r outbox.Receipt,
 			}
 			left[line.SKU] -= int64(line.Qty)
 		}
-		body, err := json.Marshal(ledger{left})
-		if err != nil {
-			return err
-		}
-		noted, err := json.Marshal(sale{e.Fact.Lines})
+		body, err := json.Marshal(ledger{left, l.Counted})
 		if err != nil {
 			return err
 		}
 		// It has not happened yet: with little room left it shall not.
 		if r, err = tx.Append(e, outbox.ShareOrder); err != nil {
+			return err
+		}
+		noted, err := json.Marshal(sale{e.Fact.Lines, r.Epoch, r.Seq})
+		if err != nil {
 			return err
 		}
 		if err := tx.Put(outbox.BookAllowance, keyGrant(), body); err != nil {

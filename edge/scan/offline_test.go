@@ -24,7 +24,7 @@ func TestAnOfflineSaleNeedsAnAllowanceAndNoCloud(t *testing.T) {
 	if p := sale(colaSale, "a", 409, "allowance_exceeded"); len(p["left"].([]any)) != 0 {
 		t.Fatalf("%v", p)
 	}
-	if err := r.allowance.Grant(t.Context(), []wire.StockLine{{SKU: "cola", Allowance: 2}}); err != nil {
+	if err := r.allowance.Grant(t.Context(), []wire.StockLine{{SKU: "cola", Allowance: 2}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	first := sale(colaSale, "b", 202, "")
@@ -56,7 +56,7 @@ func TestStockShowsWhatMayBeSoldOffline(t *testing.T) {
 	if _, s := r.do(t, "GET", "/v1/stock", ""); s["allowance"] != nil {
 		t.Fatalf("%v", s)
 	}
-	if err := r.allowance.Grant(t.Context(), []wire.StockLine{{SKU: "cola", Allowance: 2}}); err != nil {
+	if err := r.allowance.Grant(t.Context(), []wire.StockLine{{SKU: "cola", Allowance: 2}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, s := r.do(t, "GET", "/v1/stock", ""); fmt.Sprint(s["allowance"]) != "[map[sku:cola units:2]]" {

@@ -77,7 +77,7 @@ func (u *Uplink) options(ctx context.Context, s *session) *mqtt.ClientOptions {
 	o.SetAutoReconnect(false)           // see the package doc
 	o.SetConnectRetry(false)            // likewise
 	o.SetAutoAckDisabled(true)          // an answer is acknowledged once it is stored
-	o.SetOrderMatters(true)             // a grant before the acknowledgements after it; receive never blocks
+	o.SetOrderMatters(true)             // what was said last is heard last; receive never blocks
 	o.SetWriteTimeout(10 * time.Second) // else a dead peer blocks a write for ever
 	o.SetKeepAlive(t.KeepAlive).SetPingTimeout(t.Handshake / 2)
 	o.SetConnectTimeout(t.Handshake)

@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // CommandKind says what a command asks for.
 type CommandKind string
 
@@ -17,6 +19,7 @@ type Command struct {
 	Cabinet   string      `json:"cabinet"`
 	Kind      CommandKind `json:"kind"`
 	Stock     []StockLine `json:"stock,omitempty"`
+	Counted   *Counted    `json:"counted,omitempty"`  // stock: the cabinet's own sales that Stock counts
 	Ask       string      `json:"ask,omitempty"`      // dispense: the Ask that this answers
 	Dispense  []Vend      `json:"dispense,omitempty"` // dispense: everything that is waiting for this cabinet
 	Planogram *Planogram  `json:"planogram,omitempty"`
@@ -48,6 +51,33 @@ type StockLine struct {
 	Price     int64  `json:"price"` // minor units
 	Currency  string `json:"currency"`
 	Allowance int64  `json:"allowance,omitempty"` // units the cabinet may sell on its own while offline
+}
+
+// Counted names the sales of a cabinet's own that a stock command counts. It
+// is of the same instant as the command's units, so that it does not matter in
+// which order commands and acks arrive.
+type Counted struct {
+	Epoch string  `json:"epoch"` // of the outbox that the cloud heard of last; empty if of none
+	From  int64   `json:"from"`  // below it, every sale that was acked is counted
+	Sales []int64 `json:"sales"` // seqs of sales from there on that are counted, rising
+}
+
+// Has reports whether a sale is counted; acked is what its cabinet knows.
+func (c Counted) Has(epoch string, seq int64, acked bool) bool {
+	if epoch != c.Epoch {
+		return false
+	}
+	if seq < c.From {
+		return acked
+	}
+	_, listed := slices.BinarySearch(c.Sales, seq)
+	return listed
+}
+
+// Before reports whether c was read before later was: it lacks a sale that later
+// counts.
+func (c Counted) Before(later Counted) bool {
+	return c.Epoch == later.Epoch && slices.ContainsFunc(later.Sales, func(seq int64) bool { return !c.Has(c.Epoch, seq, true) })
 }
 
 // Planogram says which slot holds what, and at which price, as of a version.

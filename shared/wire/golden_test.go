@@ -42,7 +42,7 @@ func goldens() map[string]any {
 		"command_planogram": &Command{V: 1, Cabinet: "C001", Kind: CommandPlanogram, Planogram: &Planogram{Version: 7,
 			Slots: []Slot{{Slot: "A1", SKU: "cola", Capacity: 12, Price: 350, Currency: "CNY"}}}},
 		"command_allowance": &Command{V: 1, Cabinet: "C001", Kind: CommandStock,
-			Stock: []StockLine{{SKU: "cola", Name: "Cola 0.33", Sellable: 7, Price: 350, Currency: "CNY", Allowance: 2}}},
+			Stock: []StockLine{{SKU: "cola", Name: "Cola 0.33", Sellable: 7, Price: 350, Currency: "CNY", Allowance: 2}}, Counted: &Counted{Epoch: goldenEpoch, From: 3, Sales: []int64{4, 9}}},
 		"verdict_price_changed": &Verdict{V: 1, ID: goldenID, Cabinet: "C001", Epoch: goldenEpoch, Seq: 1, Code: CodePriceChanged,
 			Prices: []Price{{SKU: "cola", Price: 400, Currency: "CNY"}}, PricedAt: 8},
 		"verdict_accepted": &Verdict{V: 1, ID: goldenID, Cabinet: "C001", Epoch: goldenEpoch, Seq: 1, Code: Accepted,

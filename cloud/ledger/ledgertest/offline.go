@@ -19,6 +19,7 @@ func offline() []promise {
 		{"offline: a paid order that is offered is refunded by its cabinet's own word, and stock is what is there", offlineOffered},
 		{"offline: what sold out is suspended until somebody counts or refills", offlineSuspended},
 		{"offline: 200 sales in eight hours, replayed in any order and twice, leave what is there", offlineReplay},
+		{"offline: a view of the stock names the sales it counts", offlineCounted},
 		{"whatever a cabinet does, and in whatever order it is heard, stock is what is there", machines},
 	}
 }
@@ -131,6 +132,47 @@ func offlineReplay(t *testing.T, f *Fixture) {
 		if want := (Stock{"chips": int64(left["chips"]), "cola": int64(left["cola"])}); !Same(got, want) {
 			t.Errorf("seed %d: to sell are %v, there are %v", seed, got, want)
 		}
+	}
+}
+
+func offlineCounted(t *testing.T, f *Fixture) {
+	units, none, err := f.SellableCounting(f.ctx, cabinet)
+	f.ok(err)
+	if none.Has("any", 1, true) || none.Epoch != "" {
+		t.Errorf("of a cabinet that was never heard: %+v", none)
+	}
+	g := f.log(cabinet)
+	first := g.fact(statement.Sale, wire.Line{SKU: "cola", Qty: 1})
+	late := g.fact(statement.Sale, wire.Line{SKU: "cola", Qty: 2})
+	third := g.fact(statement.Sale, wire.Line{SKU: "cola", Qty: 3})
+	f.ok(f.Record(f.ctx, first))
+	f.ok(f.Record(f.ctx, third))
+	left, c, err := f.SellableCounting(f.ctx, cabinet)
+	f.ok(err)
+	if got := units["cola"] - left["cola"]; got != 4 {
+		t.Errorf("%d units are gone, want 4", got)
+	}
+	for seq, want := range map[int64]bool{1: true, 2: false, 3: true, 4: false} {
+		if c.Has(g.epoch, seq, true) != want {
+			t.Errorf("sale %d is counted: %v", seq, !want)
+		}
+	}
+	f.Pass(7 * time.Hour) // the others are told no more; the late one is
+	f.ok(f.Record(f.ctx, late))
+	_, now, err := f.SellableCounting(f.ctx, cabinet)
+	f.ok(err)
+	if !now.Has(g.epoch, 2, true) || c.Before(c) || !c.Before(now) {
+		t.Errorf("after the late sale: %+v", now)
+	}
+	for range 3000 {
+		g.seq++
+	}
+	f.ok(f.Record(f.ctx, g.fact(statement.Restock, wire.Line{SKU: "cola", Qty: 1})))
+	f.Pass(7 * time.Hour)
+	_, now, err = f.SellableCounting(f.ctx, cabinet)
+	f.ok(err)
+	if now.Before(c) || !now.Has(g.epoch, 1, true) || now.Has(g.epoch, 1, false) || now.Has(g.epoch, g.seq+1, true) {
+		t.Errorf("long after: %+v", now)
 	}
 }
 
