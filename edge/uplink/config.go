@@ -62,6 +62,7 @@ type Timing struct {
 	ConflictMax  time.Duration // [5 min] the wait grows up to while two agents fight
 	Handshake    time.Duration // [15 s] to connect and subscribe
 	KeepAlive    time.Duration // [30 s]
+	Write        time.Duration // [10 s] a dead peer may hold a write up
 }
 
 func (c *Config) fill() error {
@@ -105,6 +106,7 @@ func (t *Timing) fill() {
 		{&t.Beat, 15 * time.Second}, {&t.Resend, 5 * time.Second}, {&t.ResendMax, time.Minute},
 		{&t.Reconnect, 2 * time.Second}, {&t.ReconnectMax, time.Minute}, {&t.Quick, 10 * time.Second},
 		{&t.ConflictMax, 5 * time.Minute}, {&t.Handshake, 15 * time.Second}, {&t.KeepAlive, 30 * time.Second},
+		{&t.Write, 10 * time.Second},
 	} {
 		if *d.at <= 0 {
 			*d.at = d.def

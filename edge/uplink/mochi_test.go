@@ -93,7 +93,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	s := mochi(t)
 	net := cutter(t, s.url)
 	box := openBox(t, "C001", t.TempDir())
-	u, stop := runStoppable(t, box, s, "C001", uplink.Config{Broker: net.url()})
+	u, stop := runStoppable(t, box, s, "C001", uplink.Config{Broker: net.url(), Timing: uplink.Timing{Write: 300 * time.Millisecond}})
 	ctx := deadline(t)
 	for range 3 {
 		session := u.Status().Session

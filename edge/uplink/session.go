@@ -73,12 +73,12 @@ func (u *Uplink) options(ctx context.Context, s *session) *mqtt.ClientOptions {
 	o.SetClientID("edge-" + u.cfg.Cabinet)
 	o.SetUsername(u.cfg.Username).SetPassword(u.cfg.Password)
 	o.SetProtocolVersion(4)
-	o.SetCleanSession(false)            // the broker keeps answers for us while we are away
-	o.SetAutoReconnect(false)           // see the package doc
-	o.SetConnectRetry(false)            // likewise
-	o.SetAutoAckDisabled(true)          // an answer is acknowledged once it is stored
-	o.SetOrderMatters(true)             // what was said last is heard last; receive never blocks
-	o.SetWriteTimeout(10 * time.Second) // else a dead peer blocks a write for ever
+	o.SetCleanSession(false)   // the broker keeps answers for us while we are away
+	o.SetAutoReconnect(false)  // see the package doc
+	o.SetConnectRetry(false)   // likewise
+	o.SetAutoAckDisabled(true) // an answer is acknowledged once it is stored
+	o.SetOrderMatters(true)    // what was said last is heard last; receive never blocks
+	o.SetWriteTimeout(t.Write) // else a dead peer blocks a write for ever
 	o.SetKeepAlive(t.KeepAlive).SetPingTimeout(t.Handshake / 2)
 	o.SetConnectTimeout(t.Handshake)
 	o.SetBinaryWill(wire.Topic(u.cfg.Cabinet, wire.ChannelState), wire.Encode(u.state(s.id, false)), 1, true)
@@ -142,8 +142,8 @@ func (s *session) publish(m message) bool {
 }
 
 // pump calls Publish on a goroutine of its own: on a connection that has just
-// broken it blocks for the whole write timeout, and the next connection shall
-// not wait for that.
+// broken it blocks for the whole write timeout (Timing.Write), and neither the
+// next connection nor the end of Run shall wait for that.
 func (s *session) pump() {
 	for {
 		select {
