@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"vendline/cloud/letter"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 )
@@ -44,17 +45,7 @@ type Shelf struct {
 }
 
 // Letter is a message that nobody could process.
-type Letter struct {
-	ID        string
-	Source    string
-	Shard     int
-	Reason    string
-	Payload   []byte
-	Meta      map[string]string
-	Attempts  int
-	CreatedAt time.Time
-	BuriedAt  time.Time
-}
+type Letter = letter.Letter
 
 // Live is the stock filter.
 type Live interface {

@@ -81,6 +81,9 @@ func transient(err error) bool {
 	if errors.As(err, &s) {
 		return s.Code()&0xff == sqlite3.SQLITE_BUSY || s.Code()&0xff == sqlite3.SQLITE_LOCKED
 	}
+	if errors.Is(err, errBuriedBeside) {
+		return true
+	}
 	var n net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, io.EOF) ||
 		errors.Is(err, sql.ErrConnDone) || errors.As(err, &n) || strings.Contains(err.Error(), "broken pipe")

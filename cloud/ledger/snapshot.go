@@ -39,7 +39,7 @@ func (l *Ledger) snapshot(ctx context.Context, tx *sql.Tx, cabinet string) (fenc
 }
 
 // watermark is the instant before which the deduct log knows every order and
-// fact of the cabinet: the age of the oldest stock row, or stock dead letter, of
+// fact of the cabinet: the age of the oldest stock row, or open stock dead letter, of
 // its shard. A row carries the very changed_at of the orders it states, so skew
 // between services cannot put an unknown order before it. None is "now, all".
 func (l *Ledger) watermark(ctx context.Context, tx *sql.Tx, cabinet string) (int64, error) {
@@ -47,7 +47,7 @@ func (l *Ledger) watermark(ctx context.Context, tx *sql.Tx, cabinet string) (int
 	shard := l.Shard(cabinet)
 	for _, q := range []string{
 		"SELECT MIN(created_at) FROM local_msg WHERE kind = 'stock' AND shard = ?",
-		"SELECT MIN(created_at) FROM dead_letter WHERE source = '" + stockSource + "' AND shard = ?",
+		"SELECT MIN(created_at) FROM dead_letter WHERE source = '" + stockSource + "' AND state = 'open' AND shard = ?",
 	} {
 		var at sql.NullInt64
 		if err := tx.QueryRowContext(ctx, q, shard).Scan(&at); err != nil {

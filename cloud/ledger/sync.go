@@ -112,7 +112,7 @@ func (l *Ledger) checkWaiting(ctx context.Context, tx *sql.Tx, o order.Order) er
 		return nil
 	}
 	var n int64
-	err := tx.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM local_msg WHERE kind = 'stock') + (SELECT COUNT(*) FROM dead_letter WHERE source = '"+stockSource+"')").Scan(&n)
+	err := tx.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM local_msg WHERE kind = 'stock') + (SELECT COUNT(*) FROM dead_letter WHERE source = '"+stockSource+"' AND state = 'open')").Scan(&n)
 	if err != nil {
 		return fmt.Errorf("count waiting statements: %w", err)
 	}

@@ -21,7 +21,7 @@ func Audit(ctx context.Context, db *sql.DB, opening map[string]Stock) ([]string,
 	for c, stock := range opening {
 		a.logExplainsStock(c, stock)
 	}
-	if a.count("SELECT COUNT(*) FROM local_msg WHERE kind = 'stock'")+a.count("SELECT COUNT(*) FROM dead_letter WHERE source = 'stock'") == 0 {
+	if a.count("SELECT COUNT(*) FROM local_msg WHERE kind = 'stock'")+a.count("SELECT COUNT(*) FROM dead_letter WHERE source = 'stock' AND state = 'open'") == 0 {
 		a.logKnowsEveryOrder()
 	}
 	if a.err != nil {
