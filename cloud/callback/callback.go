@@ -32,7 +32,8 @@ const (
 	maxAnswer = 4 << 10         // bytes that are read of an answer
 )
 
-// Ledger removes rows that are carried out, and keeps what nobody takes.
+// Ledger removes rows that are carried out, and keeps what nobody takes: Bury
+// removes the row that meta names in the same transaction.
 type Ledger interface {
 	Delete(ctx context.Context, ids ...string) error
 	Bury(ctx context.Context, source, reason string, payload []byte, meta map[string]string) error
@@ -87,7 +88,7 @@ func (r *Runner) carry(ctx context.Context, row outbox.Row) error {
 	}
 	r.Failed.Add(1)
 	r.Log.Debug("a callback failed", "id", row.ID, "attempt", row.Attempts+1, "error", err)
-	if row.Attempts+1 >= Attempts { // the first attempt comes from memory, and is not counted in the row
+	if row.Attempts >= Attempts { // one more from memory, if its process lived, is not counted in the row
 		return r.bury(ctx, row, what, err)
 	}
 	return nil
@@ -96,10 +97,8 @@ func (r *Runner) carry(ctx context.Context, row outbox.Row) error {
 func (r *Runner) bury(ctx context.Context, row outbox.Row, what outbox.Callback, cause error) error {
 	r.Dead.Add(1)
 	r.Log.Warn("a callback is given up", "id", row.ID, "url", what.URL, "error", cause)
-	if err := r.Ledger.Bury(ctx, "callback", cause.Error(), row.Payload, map[string]string{"row": row.ID, "url": what.URL}); err != nil {
-		return err
-	}
-	return r.Ledger.Delete(ctx, row.ID)
+	meta := map[string]string{"row": row.ID, "url": what.URL, "attempts": strconv.Itoa(row.Attempts + 1)}
+	return r.Ledger.Bury(ctx, "callback", cause.Error(), row.Payload, meta) // the row goes with it
 }
 
 // send makes one attempt. The URL is checked again: the policy may have become

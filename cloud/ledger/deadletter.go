@@ -39,6 +39,9 @@ func (l *Ledger) Bury(ctx context.Context, source, reason string, payload []byte
 	if n, err := strconv.Atoi(meta["attempts"]); err == nil && n > 0 {
 		d.Attempts = n
 	}
+	if d.Cabinet != "" {
+		d.Shard = l.Shard(d.Cabinet)
+	}
 	return l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
 		if err := l.bury(ctx, tx, d); err != nil {
 			return err
@@ -91,6 +94,9 @@ var errBuriedBeside = errors.New("ledger: the same letter was buried at the same
 // bringBack reopens a letter that failed again, with the attempts added.
 func (l *Ledger) bringBack(ctx context.Context, tx *sql.Tx, prior, d Letter) error {
 	payload := prior.Payload
+	if payload == nil {
+		payload = []byte{}
+	}
 	if d.Source == stockSource && prior.State != letter.Open {
 		payload = d.Payload // some of its lines may be known by now
 	}
@@ -336,4 +342,3 @@ func (l *Ledger) Letter(ctx context.Context, id string) (Letter, []letter.Event,
 	}
 	return found[0], past, rows.Err()
 }
-

@@ -3,15 +3,10 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"vendline/cloud/outbox"
 	"vendline/cloud/statement"
 )
-
-// MaxRetries is how often a statement that failed on its own is tried again
-// before it becomes a dead letter. A database that is away costs none.
-const MaxRetries = 16
 
 // applySplit replaces a message's row by two with half its statements each, so
 // that the bad one ends up alone, and none is ever without a row.
@@ -60,23 +55,23 @@ func (l *Ledger) applyFailed(ctx context.Context, m statement.Message, cause err
 		if err := deleteMsgs(ctx, tx, m.Row); err != nil {
 			return err
 		}
-		if m.Attempt > MaxRetries {
+		if m.Attempt > outbox.StatementRetries.Attempts {
 			a.Dead = len(m.Statements)
 			return l.bury(ctx, tx, letterOf(l, m, cause.Error(), ages[m.Row]))
 		}
 		next := m
 		next.Row = l.opt.ID()
-		return l.insertMsgs(ctx, tx, []outbox.Row{l.stockRow(next, ages[m.Row], l.now()+retryDelay(m.Attempt).Milliseconds())})
+		row := l.stockRow(next, ages[m.Row], l.now()+outbox.StatementRetries.After(m.Attempt).Milliseconds())
+		row.Attempts = m.Attempt
+		if err := l.insertMsgs(ctx, tx, []outbox.Row{row}); err != nil {
+			return err
+		}
+		return noteMsgs(ctx, tx, cause.Error(), row.ID)
 	})
 	if err == nil {
 		l.opt.Log.Warn("statement failed", "id", idOf(m), "attempt", m.Attempt, "dead", a.Dead > 0, "error", cause)
 	}
 	return a, err
-}
-
-// retryDelay grows from 2 s, doubling, to 10 min.
-func retryDelay(attempt int) time.Duration {
-	return min(time.Second<<min(attempt, 10), 10*time.Minute)
 }
 
 // buryImpossible makes dead letters, once: a row that is gone was dealt with

@@ -51,12 +51,15 @@ const (
 	// KindCallback carries an order's outcome to whoever wants to hear of it. It
 	// goes when he has, or with a dead letter.
 	KindCallback Kind = "callback"
+	// KindIntake carries an Intake: what a cabinet sent, for the intake to decode
+	// once more. It goes when its fact is booked, or is a dead letter again.
+	KindIntake Kind = "intake"
 )
 
 // Kinds lists all of them.
 var Kinds = [...]Kind{
 	KindStock, KindTimer, KindRedis, KindNotice, KindCheck, KindLate, KindRefund,
-	KindCommand, KindReplace, KindPlanogram, KindIntent, KindCallback,
+	KindCommand, KindReplace, KindPlanogram, KindIntent, KindCallback, KindIntake,
 }
 
 // Row is one row of local_msg.
@@ -98,6 +101,12 @@ type Callback struct {
 	Body []byte `json:"body"` // the same bytes however often it is sent
 }
 
+// Intake is the payload of an intake row: what came under which topic.
+type Intake struct {
+	Topic   string `json:"topic"`
+	Payload []byte `json:"payload"`
+}
+
 // Store is what a runner needs of the ledger.
 type Store interface {
 	// Claim leases up to n due rows of kind for lease; no other caller gets them
@@ -108,9 +117,22 @@ type Store interface {
 	Delete(ctx context.Context, ids ...string) error
 }
 
+// Noter keeps why rows are still there; a Store may be one.
+type Noter interface {
+	// Note keeps the last error of those of ids that are still there.
+	Note(ctx context.Context, why string, ids ...string) error
+}
+
 // Stat is the state of one kind's backlog.
 type Stat struct {
 	Kind   Kind
 	Depth  int64
 	Oldest time.Duration // age of the oldest row; 0 when there is none
+	Stuck  int64         // rows claimed as often as their Schedule calls stuck
+}
+
+// Waiting is a row as people look at it.
+type Waiting struct {
+	Row
+	LastError string
 }

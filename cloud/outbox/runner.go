@@ -116,7 +116,9 @@ func (r *Runner) fromTable(ctx context.Context) {
 	for {
 		rows, err := r.Store.Claim(ctx, r.Kind, r.Batch, r.lease)
 		if err == nil && len(rows) > 0 {
-			err = r.Carry(ctx, rows)
+			if err = r.Carry(ctx, rows); err != nil {
+				r.note(ctx, rows, err)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			r.Log.Warn("outbox poll failed", "kind", r.Kind, "error", err)
@@ -127,6 +129,22 @@ func (r *Runner) fromTable(ctx context.Context) {
 		if !sleep(ctx, r.Poll) {
 			return
 		}
+	}
+}
+
+// note keeps why rows were not carried out, for whoever looks at what is stuck.
+// One that is lost is a line less to read.
+func (r *Runner) note(ctx context.Context, rows []Row, why error) {
+	n, ok := r.Store.(Noter)
+	if !ok || ctx.Err() != nil {
+		return
+	}
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	if err := n.Note(ctx, why.Error(), ids...); err != nil {
+		r.Log.Debug("the error of outbox rows is not noted", "kind", r.Kind, "error", err)
 	}
 }
 
