@@ -32,6 +32,9 @@ type App struct {
 	Stock   *deduct.Stock // nil in synchronous mode
 	Orders  *order.Service
 	Fence   *fence.Fence
+	gate    *fence.Gate
+	watch   *fence.Watch // nil with an embedded Redis
+	pass    *fence.Pass  // runs in the reconcile role
 	Watcher *order.Watcher
 
 	Payments *payment.Service

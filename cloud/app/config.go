@@ -45,7 +45,7 @@ type Config struct {
 
 	HTTP         string // host:port
 	Ledger       string // mysql:<dsn>, or sqlite:<path>
-	Stock        string // redis://host:port, or embedded
+	Stock        string // redis://…, redis-cluster://…, redis-sentinel://… (see deduct.Client), or embedded
 	Queue        string // rocketmq://host:port of the name server, or bolt:<path>
 	MQTT         string // tcp://host:port, or embedded://host:port for a broker in this process
 	MQTTUser     string

@@ -21,6 +21,7 @@ func (a *App) openHTTP(ctx context.Context) error {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerMetrics(reg)
 	a.registerPayments(reg)
+	a.registerFence(reg)
 	a.registerIntents(reg)
 	opt := api.Options{
 		Orders: a.Orders, Payments: payments{a.Payments, a.Ledger}, Truth: truth{a}, Catalogue: a.catalogue, Checks: a.checks(), Connection: a.connection,

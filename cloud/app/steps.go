@@ -53,7 +53,8 @@ func (a *App) openStock(ctx context.Context) error {
 	}
 	var rdb redis.UniversalClient
 	var err error
-	if a.Config.Stock == "embedded" {
+	embedded := a.Config.Stock == "embedded"
+	if embedded {
 		// It forgets on exit, as Redis may: the first touch rebuilds it.
 		mini := miniredis.NewMiniRedis()
 		if err := mini.Start(); err != nil {
@@ -62,7 +63,7 @@ func (a *App) openStock(ctx context.Context) error {
 		a.onClose(mini.Close)
 		rdb, err = deduct.Open(ctx, "redis://"+mini.Addr(), deduct.Servers{})
 	} else {
-		rdb, err = deduct.Open(ctx, a.Config.Stock, deduct.Servers{})
+		rdb, err = deduct.Open(ctx, a.Config.Stock, deduct.Servers{Gate: a.openGate()})
 	}
 	if err != nil {
 		return err
@@ -72,6 +73,7 @@ func (a *App) openStock(ctx context.Context) error {
 	a.Stock = deduct.New(rdb, deduct.Options{Now: a.Deps.Clock, InFlight: 1})
 	a.onClose(a.Stock.Close)
 	a.Fence = &fence.Fence{Ledger: a.Ledger, Stock: a.Stock, Log: a.Deps.Log}
+	a.startFence(embedded)
 	return nil
 }
 

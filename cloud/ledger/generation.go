@@ -74,8 +74,14 @@ func (l *Ledger) lockCabinet(ctx context.Context, tx *sql.Tx, cabinet string) (o
 func (l *Ledger) Draw(ctx context.Context, cabinet, gen string) error {
 	own, _, _ := strings.Cut(gen, ".")
 	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE trade_cabinet SET generation = ? WHERE cabinet_id = ? AND generation = ?", l.opt.Token(), cabinet, own)
-		return err
+		res, err := tx.ExecContext(ctx, "UPDATE trade_cabinet SET generation = ? WHERE cabinet_id = ? AND generation = ?", l.opt.Token(), cabinet, own)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return l.noteIncident(ctx, tx, fence.Incident{Reason: fence.Doubted, Cabinet: cabinet, Cabinets: 1}, l.now())
 	})
 	if err != nil {
 		return fmt.Errorf("ledger: draw the fence of %s: %w", cabinet, err)

@@ -23,7 +23,7 @@ type flags struct {
 	Mode                 string        `help:"How orders are placed: async, or sync (one MySQL transaction each)." enum:"async,sync" default:"async" env:"VENDLINE_MODE"`
 	HTTP                 string        `help:"Where to listen. There is no access control yet: keep it on loopback." default:"127.0.0.1:8080" env:"VENDLINE_HTTP"`
 	Ledger               string        `help:"mysql:<dsn> or sqlite:<path>." required:"" env:"VENDLINE_LEDGER" placeholder:"mysql:user:pass@tcp(host:3306)/db"`
-	Stock                string        `help:"redis://host:port, or embedded." default:"redis://127.0.0.1:6379" env:"VENDLINE_STOCK"`
+	Stock                string        `help:"redis://host:port, redis-cluster://host:port,…, redis-sentinel://host:port,…/master, or embedded." default:"redis://127.0.0.1:6379" env:"VENDLINE_STOCK"`
 	Queue                string        `help:"rocketmq://host:port of the name server, or bolt:<path>." default:"rocketmq://127.0.0.1:9876" env:"VENDLINE_QUEUE"`
 	MQTT                 string        `help:"tcp://host:port of the broker. Empty runs without intake." env:"VENDLINE_MQTT" placeholder:"tcp://127.0.0.1:1883"`
 	MQTTUser             string        `help:"User at the MQTT broker." default:"cloud" env:"VENDLINE_MQTT_USER"`
