@@ -49,4 +49,3 @@ func (a *App) registerFence(reg prometheus.Registerer) {
 		gauge("vendline_stale_cabinets", "Cabinets whose stock in Redis is to be rebuilt, as the background pass sees it.", func() float64 { return float64(a.pass.Stale()) })
 	}
 }
-
