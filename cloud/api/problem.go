@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 
 	"vendline/cloud/order"
 	"vendline/cloud/payment"
@@ -72,6 +74,8 @@ type problem struct {
 	Prices    []wire.Price    `json:"prices,omitempty"`    // price_changed: what the basket's SKUs cost now …
 	PricedAt  int64           `json:"priced_at,omitempty"` // … and under which planogram version; missing: the chain's prices
 	Errors    []fieldProblem  `json:"errors,omitempty"`    // which parts of the request are wrong, or which parts of the service
+
+	retryAfter time.Duration // of a 503; at least a second
 }
 
 type fieldProblem struct {
@@ -114,6 +118,7 @@ func problemOf(err error) (p *problem, known bool) {
 	case errors.As(err, &refused):
 		p = newProblem(refused.Code, "%s", refused.Detail)
 		p.Short, p.Prices, p.PricedAt = refused.Short, refused.Prices, refused.PricedAt
+		p.retryAfter = refused.RetryAfter
 		return p, p.Code != wire.CodeInternal
 	case errors.As(err, &state):
 		return newProblem(wire.CodeOrderState, "the order is %s", state.Order.Status), true
@@ -142,7 +147,7 @@ func (p problem) write(w http.ResponseWriter, id string) {
 	h.Set("Cache-Control", "no-store")
 	h.Set(headerRequestID, id)
 	if p.Status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", strconv.Itoa(max(1, int(p.retryAfter.Round(time.Second)/time.Second))))
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body) // the caller may be gone; nothing to do about it

@@ -150,6 +150,8 @@ type Refusal struct {
 
 	Prices   []wire.Price // CodePriceChanged: what the basket's SKUs cost now …
 	PricedAt int64        // … and under which planogram version
+
+	RetryAfter time.Duration // when it is retryable: after how long; 0 means soon
 }
 
 func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Detail }

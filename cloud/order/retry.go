@@ -5,6 +5,12 @@ import (
 	"fmt"
 )
 
+// Retrier is a Placer that takes baskets outside the ledger's transactions.
+type Retrier interface {
+	// Retry takes a rolled-back order's basket again, under its next version.
+	Retry(ctx context.Context, o Order, items []Item) (after Order, err error)
+}
+
 // Retry takes a rolled-back order's basket again (EV_RETRY_DEDUCT), for a
 // shopper whose payment came late and who is still there, under the limits of
 // today. Errors: a *Refusal when the basket is not to be had, a *StateError when
@@ -14,8 +20,8 @@ func (s *Service) Retry(ctx context.Context, o Order) (Order, error) {
 	if err != nil {
 		return Order{}, fmt.Errorf("retry: %w", err)
 	}
-	if fast, ok := s.Placer.(*Fast); ok {
-		return fast.Retry(ctx, o, items)
+	if r, ok := s.Placer.(Retrier); ok {
+		return r.Retry(ctx, o, items)
 	}
 	c := Change{ID: o.ID, Event: RetryDeduct, Cause: "paid late", Version: o.Version}
 	if err := s.Ledger.Transition(ctx, &c); err != nil {
