@@ -22,6 +22,7 @@ import (
 	"vendline/cloud/payment/sandbox"
 	"vendline/cloud/presence"
 	"vendline/cloud/queue"
+	"vendline/cloud/relay"
 )
 
 // App is one running service.
@@ -46,6 +47,7 @@ type App struct {
 	catalogue *catalogue.Catalogue
 	queue     carrier // nil in synchronous mode
 	consumer  *batch.Consumer
+	stalled   *relay.Stalled // nil unless step 8 runs here
 	feeding   sync.RWMutex // guards runners: those that started first commit rows already
 	runners   []*outbox.Runner
 	intake    *intake.Intake // nil without MQTT

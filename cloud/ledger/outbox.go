@@ -12,16 +12,16 @@ import (
 
 // Claim leases up to n due rows of kind; see outbox.Store. It counts an attempt.
 func (l *Ledger) Claim(ctx context.Context, kind outbox.Kind, n int, lease func(attempts int) time.Duration) ([]outbox.Row, error) {
-	return l.claim(ctx, kind, n, "due_at <= ? ORDER BY due_at", l.now(), lease)
+	return l.claim(ctx, kind, n, "due_at <= ? ORDER BY due_at", []any{l.now()}, lease)
 }
 
-func (l *Ledger) claim(ctx context.Context, kind outbox.Kind, n int, which string, until int64, lease func(attempts int) time.Duration) ([]outbox.Row, error) {
+func (l *Ledger) claim(ctx context.Context, kind outbox.Kind, n int, which string, args []any, lease func(attempts int) time.Duration) ([]outbox.Row, error) {
 	var out []outbox.Row
 	err := l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
 		out = nil
 		now := l.now()
 		rows, err := tx.QueryContext(ctx, "SELECT id, shard, payload, attempts, created_at FROM local_msg WHERE kind = ? AND "+which+" LIMIT "+
-			itoa(n)+l.dialect.skipLocked, string(kind), until)
+			itoa(n)+l.dialect.skipLocked, append([]any{string(kind)}, args...)...)
 		if err != nil {
 			return err
 		}
@@ -128,10 +128,11 @@ func (l *Ledger) StuckRows(ctx context.Context, n int) ([]outbox.Waiting, error)
 	return out, rows.Err()
 }
 
-// ClaimStalled leases up to n stock rows that nobody has claimed yet and that are
+// ClaimStalled leases up to n stock rows of shards that nobody has claimed yet and that are
 // older than age, whether or not their first lease is over: for a consumer that
 // hears nothing from the queue. It counts an attempt, so that the row is not
 // claimed this way twice. Dies after it: the row comes with the lease's end.
-func (l *Ledger) ClaimStalled(ctx context.Context, n int, age, lease time.Duration) ([]outbox.Row, error) {
-	return l.claim(ctx, outbox.KindStock, n, "attempts = 0 AND created_at <= ? ORDER BY created_at", l.now()-age.Milliseconds(), func(int) time.Duration { return lease })
+func (l *Ledger) ClaimStalled(ctx context.Context, n int, shards []int, age, lease time.Duration) ([]outbox.Row, error) {
+	which := "attempts = 0 AND created_at <= ? AND shard IN (" + marks(len(shards)) + ") ORDER BY created_at"
+	return l.claim(ctx, outbox.KindStock, n, which, append([]any{l.now() - age.Milliseconds()}, anys(shards)...), func(int) time.Duration { return lease })
 }

@@ -60,7 +60,7 @@ func letterAnything(t *testing.T, f *Fixture) {
 	}
 	got, err := f.Letters(f.ctx, 10)
 	f.ok(err)
-	if len(got) != 5 { // nothing and no bytes are the same message
+	if len(got) != 3 { // what has the same bytes, and comes the same way, is one letter
 		t.Errorf("%d letters", len(got))
 	}
 }

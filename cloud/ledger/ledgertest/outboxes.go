@@ -1,6 +1,8 @@
 package ledgertest
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +18,10 @@ func outboxes() []promise {
 		{"two claimers lose nothing and share nothing", claimTwo},
 		{"a deleted row is never claimed", claimDeleted},
 		{"the backlog tells depth and age", backlog},
+		{"a claimer that dies loses nothing: its rows come when their lease is over", claimerDies},
+		{"rows that a silent queue keeps are claimed before their lease is over, once", claimStalled},
+		{"rows that come again and again are told of as stuck, with their last error", stuckRows},
+		{"nothing is left of what was sent", nothingLeft},
 	}
 }
 
@@ -140,4 +146,114 @@ func backlog(t *testing.T, f *Fixture) {
 		}
 	}
 	f.settleAll()
+}
+
+// A claimer that ends between claim and delete stands for a process killed there.
+func claimerDies(t *testing.T, f *Fixture) {
+	f.AddStock("C2", map[string]int64{"gum": 20})
+	for range 20 {
+		f.ok(f.Place(f.ctx, f.placement(f.orderAt("C2", line("gum", 1)))))
+	}
+	f.Pass(time.Minute)
+	dead := f.Open(nil)
+	taken, err := dead.Claim(f.ctx, outbox.KindTimer, 7, once)
+	f.ok(err)
+	dead.Close()
+	rest := f.claim(outbox.KindTimer, 100)
+	if len(taken)+len(rest) != 20 {
+		t.Errorf("%d claimed by the dead, %d by the living", len(taken), len(rest))
+	}
+	for _, r := range rest {
+		f.ok(f.Delete(f.ctx, r.ID))
+	}
+	if got := f.claim(outbox.KindTimer, 100); len(got) != 0 {
+		t.Errorf("%d rows within a dead process's lease", len(got))
+	}
+	f.Pass(time.Minute)
+	if got := f.claim(outbox.KindTimer, 100); len(got) != 7 || got[0].Attempts != 2 {
+		t.Errorf("%d rows of the dead come again", len(got))
+	}
+	f.settleAll()
+}
+
+func claimStalled(t *testing.T, f *Fixture) {
+	f.place(line("cola", 1))
+	shard := f.rows(outbox.KindStock)[0].Shard
+	look := func(shards ...int) int {
+		got, err := f.ClaimStalled(f.ctx, 10, shards, 2*time.Second, time.Minute)
+		f.ok(err)
+		return len(got)
+	}
+	if n := look(shard); n != 0 {
+		t.Errorf("%d fresh rows", n)
+	}
+	f.Pass(2 * time.Second)
+	if n := look(shard + 1); n != 0 {
+		t.Errorf("%d rows of another shard", n)
+	}
+	if n := look(shard+1, shard); n != 1 {
+		t.Errorf("%d overdue rows", n)
+	}
+	f.Pass(30 * time.Second)
+	if n := look(shard) + len(f.claim(outbox.KindStock, 10)); n != 0 {
+		t.Errorf("claimed %d times within a lease", n)
+	}
+	f.Pass(time.Minute)
+	if n := len(f.claim(outbox.KindStock, 10)); n != 1 {
+		t.Errorf("%d rows after the lease", n)
+	}
+	f.settleAll()
+	// A statement that failed waits for its own time.
+	f.place(line("chips", 1))
+	back := f.lose("chips")
+	f.apply(f.messages()...)
+	f.Pass(time.Minute)
+	if n := look(shard); n != 0 {
+		t.Errorf("a retry is claimed as if nobody had seen it")
+	}
+	back()
+	f.settleAll()
+}
+
+func stuckRows(t *testing.T, f *Fixture) {
+	f.place(line("cola", 1))
+	stuck := outbox.ScheduleOf(outbox.KindTimer).Stuck
+	for i := range stuck {
+		f.Pass(time.Hour)
+		if got, err := f.StuckRows(f.ctx, 10); err != nil || len(got) != 0 {
+			t.Fatalf("stuck after %d claims: %+v, %v", i, got, err)
+		}
+		rows := f.claim(outbox.KindTimer, 10)
+		f.ok(f.Note(f.ctx, fmt.Sprint("away ", i, strings.Repeat("☃", 300)), rows[0].ID))
+	}
+	got, err := f.StuckRows(f.ctx, 10)
+	f.ok(err)
+	if len(got) != 1 || got[0].Kind != outbox.KindTimer || got[0].Attempts != stuck || len(got[0].Payload) == 0 || !strings.HasPrefix(got[0].LastError, fmt.Sprint("away ", stuck-1)) {
+		t.Errorf("stuck %+v", got)
+	}
+	stats, err := f.Backlog(f.ctx)
+	f.ok(err)
+	for _, s := range stats {
+		if want := map[bool]int64{true: 1}[s.Kind == outbox.KindTimer]; s.Stuck != want {
+			t.Errorf("%+v", s)
+		}
+	}
+	f.settleAll()
+}
+
+func nothingLeft(t *testing.T, f *Fixture) {
+	for range 5 {
+		o := f.place(line("cola", 1))
+		f.move(o.ID, order.Timeout)
+		f.settleAll()
+		for _, k := range outbox.Kinds {
+			f.Pass(time.Hour)
+			for _, r := range f.claim(k, 100) {
+				f.ok(f.Delete(f.ctx, r.ID))
+			}
+		}
+	}
+	if n := f.count("SELECT COUNT(*) FROM local_msg"); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
 }
