@@ -48,7 +48,7 @@ type App struct {
 	queue     carrier // nil in synchronous mode
 	consumer  *batch.Consumer
 	stalled   *relay.Stalled // nil unless step 8 runs here
-	feeding   sync.RWMutex // guards runners: those that started first commit rows already
+	feeding   sync.RWMutex   // guards runners: those that started first commit rows already
 	runners   []*outbox.Runner
 	intake    *intake.Intake // nil without MQTT
 	wakes     wakes
