@@ -76,4 +76,7 @@ const (
 type Check struct {
 	Name string // "ledger", "stock", "queue"
 	Ping func(ctx context.Context) error
+	// Without is what requests do while the part does not answer, if they succeed
+	// all the same; empty: they do not, and this process is not ready.
+	Without string
 }

@@ -33,6 +33,7 @@ type App struct {
 	Stock   *deduct.Stock // nil in synchronous mode
 	Orders  *order.Service
 	Fence   *fence.Fence
+	slow    slow // without Redis; empty in synchronous mode
 	gate    *fence.Gate
 	watch   *fence.Watch // nil with an embedded Redis
 	pass    *fence.Pass  // runs in the reconcile role

@@ -59,6 +59,8 @@ type Config struct {
 	Shards    int           // queues of the stock topic
 	Namespace string        // put before topics and groups, so that fleets can share a broker
 
+	FallbackRate float64 // orders a second by the ledger alone, while Redis is away; 0 means 200
+
 	PublicURL string                      // where providers and shoppers reach HTTP; empty is HTTP itself
 	Payments  map[string]payment.Provider // ways of paying, by name
 	Sandbox   string                      // embedded, or embedded:<file of its charges>: a sandbox provider in this process

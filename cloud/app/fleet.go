@@ -19,7 +19,7 @@ func (a *App) openFleet(server *api.Server) error {
 		Placed: a.Ledger.Counters().Orders.Load, Clock: a.Deps.Clock, Log: a.Deps.Log,
 	}
 	if a.Stock != nil {
-		opt.Live, opt.Rebuild = a.Stock, a.Fence.Rebuild
+		opt.Live, opt.Rebuild = a.slow.stock, a.Fence.Rebuild
 	}
 	if a.queue != nil && a.Config.has(RoleConsumer) {
 		opt.Depth = a.depth
@@ -78,11 +78,24 @@ func (l fleetLedger) CloseCase(ctx context.Context, id, note string) error {
 	return err
 }
 
-func (l fleetLedger) Letters(ctx context.Context, n int) ([]fleet.Letter, error) {
-	rows, err := l.Ledger.Letters(ctx, n)
-	out := make([]fleet.Letter, len(rows))
-	for i, r := range rows {
-		out[i] = fleet.Letter(r)
+func (l fleetLedger) Letter(ctx context.Context, id string) (letter.Letter, []letter.Event, error) {
+	d, past, err := l.Ledger.Letter(ctx, id)
+	return d, past, noLetter(err)
+}
+
+func (l fleetLedger) Redrive(ctx context.Context, who, id string, dry bool) (letter.Outcome, error) {
+	o, err := l.Ledger.Redrive(ctx, who, id, dry)
+	return o, noLetter(err)
+}
+
+func (l fleetLedger) Discard(ctx context.Context, who, note, id string, dry bool) (letter.Outcome, error) {
+	o, err := l.Ledger.Discard(ctx, who, note, id, dry)
+	return o, noLetter(err)
+}
+
+func noLetter(err error) error {
+	if errors.Is(err, ledger.ErrNoLetter) {
+		return &order.Refusal{Code: wire.CodeNotFound, Detail: "no dead letter has this id"}
 	}
-	return out, err
+	return err
 }

@@ -22,13 +22,14 @@ func (a *App) openHTTP(ctx context.Context) error {
 	a.registerMetrics(reg)
 	a.registerPayments(reg)
 	a.registerFence(reg)
+	a.registerFallback(reg)
 	a.registerIntents(reg)
 	opt := api.Options{
 		Orders: a.Orders, Payments: payments{a.Payments, a.Ledger}, Truth: truth{a}, Catalogue: a.catalogue, Checks: a.checks(), Connection: a.connection,
 		Registry: reg, Clock: a.Deps.Clock, ID: a.Deps.ID, Log: a.Deps.Log,
 	}
 	if a.Stock != nil {
-		opt.Live = a.Stock
+		opt.Live = a.slow.stock
 	}
 	a.offerIntents(&opt)
 	server, err := api.NewServer(opt)
@@ -72,7 +73,7 @@ func (a *App) HTTPAddr() string {
 func (a *App) checks() []api.Check {
 	list := []api.Check{{Name: "ledger", Ping: a.Ledger.Ping}}
 	if a.Stock != nil {
-		list = append(list, api.Check{Name: "stock", Ping: a.Stock.Ping})
+		list = append(list, a.checkStock())
 	}
 	if a.queue != nil && a.Config.has(RoleConsumer) {
 		list = append(list, api.Check{Name: "queue", Ping: func(ctx context.Context) error {

@@ -63,7 +63,7 @@ func (a *App) openStock(ctx context.Context) error {
 		a.onClose(mini.Close)
 		rdb, err = deduct.Open(ctx, "redis://"+mini.Addr(), deduct.Servers{})
 	} else {
-		rdb, err = deduct.Open(ctx, a.Config.Stock, deduct.Servers{Gate: a.openGate()})
+		rdb, err = deduct.Client(a.Config.Stock, deduct.Servers{Gate: a.openGate()})
 	}
 	if err != nil {
 		return err
@@ -72,7 +72,8 @@ func (a *App) openStock(ctx context.Context) error {
 	a.checkEviction(ctx, rdb)
 	a.Stock = deduct.New(rdb, deduct.Options{Now: a.Deps.Clock, InFlight: 1})
 	a.onClose(a.Stock.Close)
-	a.Fence = &fence.Fence{Ledger: a.Ledger, Stock: a.Stock, Log: a.Deps.Log}
+	a.openFallback(ctx)
+	a.Fence = &fence.Fence{Ledger: a.Ledger, Stock: a.slow.stock, Log: a.Deps.Log}
 	a.startFence(embedded)
 	return nil
 }
@@ -97,7 +98,7 @@ func (a *App) openOrders(context.Context) error {
 	if a.Config.Mode == ModeSync {
 		a.Orders.Placer = &order.Sync{Ledger: a.Ledger}
 	} else {
-		a.Orders.Placer = &order.Fast{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence}
+		a.Orders.Placer = a.openPlacer()
 	}
 	return nil
 }
@@ -151,10 +152,10 @@ func (a *App) startRunners(context.Context) error {
 		return nil
 	}
 	re := &relay.Relay{Sender: a.queue, Store: a.Ledger, Topics: a.Config.topics()}
-	ef := &effect.Runner{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence}
+	ef := &effect.Runner{Stock: a.slow.stock, Ledger: a.Ledger, Fence: a.Fence}
 	a.carry(&outbox.Runner{Kind: outbox.KindStock, Carry: re.Stock, Lease: ledger.StockLease, Linger: stockLinger})
 	a.carry(&outbox.Runner{Kind: outbox.KindTimer, Carry: re.Timer, Lease: ledger.QuickLease, Linger: timerLinger})
-	a.carry(&outbox.Runner{Kind: outbox.KindRedis, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16})
+	a.carry(&outbox.Runner{Kind: outbox.KindRedis, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16, Rest: a.away})
 	return nil
 }
 
@@ -174,7 +175,7 @@ func (a *App) startConsumer(context.Context) error {
 	if a.Config.Mode == ModeSync || !a.Config.has(RoleConsumer) {
 		return nil
 	}
-	a.consumer = batch.New(a.Ledger, a.Stock, batch.Options{Shards: a.Config.Shards, Log: a.Deps.Log})
+	a.consumer = batch.New(a.Ledger, a.slow.stock, batch.Options{Shards: a.Config.Shards, Log: a.Deps.Log})
 	a.onClose(a.consumer.Close)
 	return a.receive(a.Config.topics().Stock, a.consumer.Handle)
 }
@@ -195,7 +196,7 @@ func (a *App) startSweep(context.Context) error {
 	if a.Config.Mode == ModeSync || !a.Config.has(RoleReconcile) {
 		return nil
 	}
-	s := &orphan.Sweeper{Stock: a.Stock, Ledger: a.Ledger, Fence: a.Fence, Grace: a.Config.Grace, Log: a.Deps.Log}
+	s := &orphan.Sweeper{Stock: a.slow.stock, Ledger: a.Ledger, Fence: a.Fence, Grace: a.Config.Grace, Rest: a.away, Log: a.Deps.Log}
 	a.start(s.Run)
 	return nil
 }

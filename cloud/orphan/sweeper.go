@@ -30,6 +30,7 @@ type Sweeper struct {
 	Fence  order.Fence
 	Grace  time.Duration // older than any placement that may still be alive; 0 means 30 s
 	Every  time.Duration // 0 means 10 s
+	Rest   func() bool   // while true nobody sweeps: Redis is known to be away; nil: never
 	Log    *slog.Logger
 }
 
@@ -44,6 +45,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 		case <-time.After(every):
 		case <-ctx.Done():
 			return
+		}
+		if s.Rest != nil && s.Rest() {
+			continue
 		}
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Warn("orphan sweep failed; the next one goes on", "error", err)

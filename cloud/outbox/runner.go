@@ -23,6 +23,7 @@ type Runner struct {
 	Batch   int           // most rows of one carry; 0 means 64
 	Linger  time.Duration // how long the first row waits for company; 0 means not at all
 	Poll    time.Duration // how often to look for leftover rows; 0 means never
+	Rest    func() bool   // while true rows wait untouched, and no attempt is counted: what they need is known to be away; nil: never
 	Log     *slog.Logger
 
 	once sync.Once
@@ -97,6 +98,9 @@ func (r *Runner) company(rows []Row) []Row {
 func (r *Runner) carry(ctx context.Context, rows []Row) {
 	wait := 50 * time.Millisecond
 	for try := 1; ; try++ {
+		if r.resting() {
+			return
+		}
 		err := r.Carry(ctx, rows)
 		if err == nil || ctx.Err() != nil {
 			return
@@ -114,6 +118,12 @@ func (r *Runner) carry(ctx context.Context, rows []Row) {
 
 func (r *Runner) fromTable(ctx context.Context) {
 	for {
+		if r.resting() {
+			if !sleep(ctx, r.Poll) {
+				return
+			}
+			continue
+		}
 		rows, err := r.Store.Claim(ctx, r.Kind, r.Batch, r.lease)
 		if err == nil && len(rows) > 0 {
 			if err = r.Carry(ctx, rows); err != nil {
@@ -131,6 +141,8 @@ func (r *Runner) fromTable(ctx context.Context) {
 		}
 	}
 }
+
+func (r *Runner) resting() bool { return r.Rest != nil && r.Rest() }
 
 // note keeps why rows were not carried out, for whoever looks at what is stuck.
 // One that is lost is a line less to read.

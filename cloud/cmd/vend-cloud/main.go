@@ -39,6 +39,7 @@ type flags struct {
 	PaySandboxSecretFile string        `help:"File with the secret shared with it." type:"existingfile" env:"VENDLINE_PAY_SANDBOX_SECRET_FILE"`
 	PaySandboxMerchant   string        `help:"Merchant at the sandbox." default:"vendline" env:"VENDLINE_PAY_SANDBOX_MERCHANT"`
 	Intents              int64         `help:"Most orders that wait to be placed (Prefer: respond-async); more are refused as overloaded." default:"200000" env:"VENDLINE_INTENTS"`
+	FallbackRate         float64       `help:"Most orders a second by the ledger alone, while Redis is away; more are refused as overloaded." default:"200" env:"VENDLINE_FALLBACK_RATE"`
 	CallbackSecretFile   string        `help:"File with the secret that signs callbacks. Without it, nobody is called back." type:"existingfile" env:"VENDLINE_CALLBACK_SECRET_FILE"`
 	Log                  string        `help:"text or json." enum:"text,json" default:"text" env:"VENDLINE_LOG"`
 	Version              kong.VersionFlag
@@ -82,7 +83,7 @@ func run(ctx context.Context, f flags) error {
 		return err
 	}
 	a, err := app.New(ctx, app.Config{
-		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded, Intents: f.Intents, CallbackSecret: callbacks,
+		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded, Intents: f.Intents, FallbackRate: f.FallbackRate, CallbackSecret: callbacks,
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
 		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace,
 	}, app.System(log))

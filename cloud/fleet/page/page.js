@@ -356,7 +356,8 @@ function take(event) {
   if (v.desk) { fleet.desk = v.desk; drawDesk(); }
   if (v.away) {
     byId("away").hidden = v.away.length === 0;
-    byId("away").textContent = "No answer from: " + v.away.join(", ") + ". What came from there is unknown, or as old as its last answer.";
+    byId("away").textContent = "No answer from: " + v.away.join(", ") + ". What came from there is unknown, or as old as its last answer."
+      + (v.away.includes("stock") ? " Redis is away. Degraded: orders go by the ledger." : "");
   }
 }
 
