@@ -107,7 +107,12 @@ func (f *Fleet) Mount(h Host) {
 		{http.MethodGet, "/v1/fleet/cases", f.readCases},
 		{http.MethodPost, "/v1/fleet/cases/:id/close", f.closeCase},
 		{http.MethodGet, "/v1/fleet/pipeline", f.readPipeline},
+		{http.MethodGet, "/letters", compose(lettersHTML, lettersJS).ServeHTTP},
 		{http.MethodGet, "/v1/fleet/dead-letters", f.readLetters},
+		{http.MethodGet, "/v1/fleet/dead-letters/:id", f.readLetter},
+		{http.MethodPost, "/v1/fleet/dead-letters/redrive", f.redrive},
+		{http.MethodPost, "/v1/fleet/dead-letters/discard", f.discard},
+		{http.MethodGet, "/v1/fleet/outbox", f.readOutbox},
 		{http.MethodPost, "/v1/fleet/warmup", f.warmup},
 	} {
 		h.Handle(r.method, r.path, r.serve)

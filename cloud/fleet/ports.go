@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"vendline/cloud/letter"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 )
@@ -29,9 +28,9 @@ type Ledger interface {
 	Products(ctx context.Context) ([]order.Product, error)
 	// Backlog reports every kind of outbox row.
 	Backlog(ctx context.Context) ([]outbox.Stat, error)
-	// Letters returns the newest n dead letters, CountLetters how many there are.
-	Letters(ctx context.Context, n int) ([]Letter, error)
+	// CountLetters returns how many dead letters are open.
 	CountLetters(ctx context.Context) (int64, error)
+	Letters
 }
 
 // Shelf is one stock row: total = available + locked + sold.
@@ -43,9 +42,6 @@ type Shelf struct {
 	Sold      int64
 	Version   int64
 }
-
-// Letter is a message that nobody could process.
-type Letter = letter.Letter
 
 // Live is the stock filter.
 type Live interface {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"sort"
 	"strconv"
-	"unicode/utf8"
 
 	"vendline/shared/wire"
 )
@@ -105,58 +104,6 @@ func (f *Fleet) readPipeline(w http.ResponseWriter, r *http.Request) {
 		pipelineView
 		Away []string `json:"away"`
 	}{f.opt.Clock().UnixMilli(), v, away})
-}
-
-type letterView struct {
-	ID       string            `json:"id"`
-	Source   string            `json:"source"`
-	Reason   string            `json:"reason"`
-	Attempts int               `json:"attempts"`
-	Created  int64             `json:"created"` // Unix ms
-	Buried   int64             `json:"buried"`
-	Meta     map[string]string `json:"meta"`
-	Bytes    int               `json:"bytes"`            // of the whole payload
-	Text     *string           `json:"text,omitempty"`   // its beginning, if it is text
-	Base64   []byte            `json:"base64,omitempty"` // … if it is not
-}
-
-// readLetters answers GET /v1/fleet/dead-letters?limit=100: the newest ones.
-func (f *Fleet) readLetters(w http.ResponseWriter, r *http.Request) {
-	limit, err := limitOf(r)
-	if err != nil {
-		f.host.Refuse(w, r, err)
-		return
-	}
-	total, err := f.opt.Ledger.CountLetters(r.Context())
-	if err != nil {
-		f.host.Refuse(w, r, err)
-		return
-	}
-	list, err := f.opt.Ledger.Letters(r.Context(), limit)
-	if err != nil {
-		f.host.Refuse(w, r, err)
-		return
-	}
-	views := make([]letterView, len(list))
-	for i, l := range list {
-		views[i] = letterOf(l)
-	}
-	f.write(w, map[string]any{"at": f.opt.Clock().UnixMilli(), "total": total, "dead_letters": views})
-}
-
-func letterOf(l Letter) letterView {
-	v := letterView{ID: l.ID, Source: l.Source, Reason: l.Reason, Attempts: l.Attempts, Meta: l.Meta,
-		Created: l.CreatedAt.UnixMilli(), Buried: l.BuriedAt.UnixMilli(), Bytes: len(l.Payload)}
-	head := l.Payload[:min(len(l.Payload), mostPayload)]
-	if utf8.Valid(l.Payload) {
-		for len(head) > 0 && !utf8.Valid(head) {
-			head = head[:len(head)-1] // not through the middle of a character
-		}
-		v.Text = ref(string(head))
-	} else {
-		v.Base64 = head
-	}
-	return v
 }
 
 func limitOf(r *http.Request) (int, error) {
