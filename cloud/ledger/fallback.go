@@ -25,7 +25,12 @@ import (
 // again and hears so, its rows are carried by whoever claims them, and Redis is
 // rebuilt on first touch.
 func (l *Ledger) PlaceFallback(ctx context.Context, o order.Order, limits []order.Item) error {
-	return l.fallback(ctx, o.Cabinet, nil, func(tx *sql.Tx, b *rowSet) (order.Order, error) {
+	return l.fallback(ctx, o.Cabinet, nil, l.placeSlow(ctx, o, limits))
+}
+
+// placeSlow writes an order that is new.
+func (l *Ledger) placeSlow(ctx context.Context, o order.Order, limits []order.Item) func(*sql.Tx, *rowSet) (order.Order, error) {
+	return func(tx *sql.Tx, b *rowSet) (order.Order, error) {
 		found, err := takenIDs(ctx, tx, []*order.Order{&o})
 		if err != nil {
 			return o, err
@@ -40,7 +45,7 @@ func (l *Ledger) PlaceFallback(ctx context.Context, o order.Order, limits []orde
 			return o, err
 		}
 		return o, l.insertDirect(ctx, tx, o)
-	})
+	}
 }
 
 // AdmitFallback places a pending order while Redis is away; see PlaceFallback.
