@@ -93,6 +93,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		{"intents", a.startIntents},
 		{"dispensing", a.startDispensing},
 		{"planograms", a.startPlanograms},
+		{"dead letters", a.startLetters},
 		{"consumer", a.startConsumer},
 		{"timers", a.startTimers},
 		{"orphan sweep", a.startSweep},

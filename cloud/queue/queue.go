@@ -19,6 +19,7 @@ type Message struct {
 	Body      []byte    // opaque; at most MaxBody bytes
 	DeliverAt time.Time // not before this; zero is at once
 	Attempt   int       // set on receipt: 1, 2, 3 … deliveries so far, where the queue knows
+	Origin    string    // set on receipt of what the queue gave up: the topic it was of
 }
 
 // MaxBody is the largest body, in bytes, that every adapter takes.

@@ -107,7 +107,7 @@ func (r *receiver) again(msgs []queue.Message) error {
 }
 
 func (r *receiver) decode(m *primitive.MessageExt) queue.Message {
-	msg := queue.Message{Topic: r.topic, Key: m.GetKeys(), Body: m.Body}
+	msg := queue.Message{Topic: r.topic, Key: m.GetKeys(), Body: m.Body, Origin: originOf(r.topic, m.GetProperty)}
 	msg.Shard, _ = strconv.Atoi(m.GetProperty(propShard))
 	before, _ := strconv.Atoi(m.GetProperty(propAttempt))
 	msg.Attempt = 1 + before + int(m.ReconsumeTimes)

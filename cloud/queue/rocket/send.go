@@ -92,6 +92,9 @@ func (q *Queue) encode(m queue.Message) *primitive.Message {
 		p.WithKeys([]string{m.Key})
 	}
 	p.WithProperty(propShard, strconv.Itoa(m.Shard))
+	if m.Origin != "" {
+		p.WithProperty(propOrigin, m.Origin)
+	}
 	shard := m.Shard % q.opt.Queues
 	if shard < 0 {
 		shard += q.opt.Queues
