@@ -8,7 +8,8 @@
 // #gen, the generation it was loaded under (without it every script answers
 // Fenced and changes nothing); #mut, raised by every script run that changes
 // anything; #ticket, the last ticket drawn, restarted by a load. While a load
-// is under way it has #load, that load's token, and no #gen.
+// is under way it has #load, that load's token, and no #gen; while it is frozen,
+// its generation stands in #frozen, and #freezer is who froze it.
 //
 // mark:{C}:<id> is what is known of an order, fact or repair, as text:
 //
@@ -63,6 +64,8 @@ const (
 	FieldTicket     = "#ticket"
 	FieldLoad       = "#load"
 	FieldSince      = "#since"
+	FieldFrozen     = "#frozen"
+	FieldFreezer    = "#freezer"
 )
 
 // Script is one script as Redis knows it.
@@ -81,7 +84,7 @@ func New(name, source string) Script {
 // Scripts are all of them.
 type Scripts struct {
 	Deduct, Rollback, Adjust, Settle, Repair                Script
-	Snapshot, Marks                                         Script
+	Snapshot, Marks, Freeze, Thaw                           Script
 	LoadBegin, LoadStock, LoadMarks, LoadLimits, LoadCommit Script
 }
 
@@ -98,6 +101,8 @@ func Embedded() Scripts {
 		Repair:     embedded("repair"),
 		Snapshot:   embedded("snapshot"),
 		Marks:      embedded("marks"),
+		Freeze:     embedded("freeze"),
+		Thaw:       embedded("thaw"),
 		LoadBegin:  embedded("load_begin"),
 		LoadStock:  embedded("load_stock"),
 		LoadMarks:  embedded("load_marks"),

@@ -6,10 +6,11 @@
 -- Replies, both with the generation second:
 --   200 gen mut fields resv     fields: sku, units, … with our own '#…' fields among them
 --                               resv: id, "<version>:<Unix ms>", …
---   503 ''                      not loaded
+--   503 ''                      not loaded; a frozen one is read
 --
 -- Cost: 2 reads that copy both hashes, about 1 ms per 5,000 fields.
 
-local stock = redis.call('HMGET', KEYS[1], '#gen', '#mut')
-if not stock[1] then return {503, ''} end
-return {200, stock[1], stock[2], redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2])}
+local stock = redis.call('HMGET', KEYS[1], '#gen', '#mut', '#frozen')
+local gen = stock[1] or stock[3]
+if not gen then return {503, ''} end
+return {200, gen, stock[2], redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2])}

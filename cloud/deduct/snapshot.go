@@ -75,6 +75,11 @@ func (s *Stock) view(ctx context.Context, cabinet string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
+	return snapshotOf(r), nil
+}
+
+// snapshotOf reads the answer of snapshot and freeze.
+func snapshotOf(r reply) Snapshot {
 	v := Snapshot{Generation: r.generation, Mutations: r.integer(0), Sellable: make(map[string]int64), Reserved: make(map[string]Reserved)}
 	fields := reply{rest: r.list(1)}
 	for i := 0; i+1 < len(fields.rest); i += 2 {
@@ -86,7 +91,7 @@ func (s *Stock) view(ctx context.Context, cabinet string) (Snapshot, error) {
 	for i := 0; i+1 < len(resv.rest); i += 2 {
 		v.Reserved[resv.text(i)] = reserved(resv.text(i + 1))
 	}
-	return v, nil
+	return v
 }
 
 // marked is one chunk of markers, and when it was read.

@@ -89,18 +89,29 @@ func (l *Ledger) sellable(ctx context.Context, tx *sql.Tx, cabinet string) (map[
 	if err != nil || since == math.MaxInt64 {
 		return out, err
 	}
-	const inForce = " IN ('PRE_RESERVED', 'CONSUMED') THEN l.qty ELSE 0 END"
-	if err := add("unapplied orders", `SELECT l.sku_id, SUM(CASE WHEN g.status`+inForce+`) - SUM(CASE WHEN o.status`+inForce+`)
-		FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
-		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.order_sn AND g.sku_id = l.sku_id
-		WHERE o.cabinet_id = ? AND o.changed_at >= ? GROUP BY l.sku_id`, cabinet, since); err != nil {
+	if err := add("unapplied orders", unappliedOrders("")+" = ? AND o.changed_at >= ? GROUP BY l.sku_id", cabinet, since); err != nil {
 		return nil, err
 	}
-	err = add("unapplied facts", `SELECT l.sku_id, SUM(CASE WHEN f.kind IN ('SALE', 'LOSS') THEN -l.qty ELSE l.qty END)
+	err = add("unapplied facts", unappliedFacts("")+" = ? AND f.created_at >= ? AND g.order_sn IS NULL GROUP BY l.sku_id", cabinet, since)
+	return out, err
+}
+
+// unappliedOrders begins a query of what the deduct log holds against available
+// and orders do not, less what orders hold and the log does not know.
+func unappliedOrders(by string) string {
+	const inForce = " IN ('PRE_RESERVED', 'CONSUMED') THEN l.qty ELSE 0 END"
+	return "SELECT " + by + "l.sku_id, SUM(CASE WHEN g.status" + inForce + ") - SUM(CASE WHEN o.status" + inForce + `)
+		FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
+		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.order_sn AND g.sku_id = l.sku_id
+		WHERE o.cabinet_id`
+}
+
+// unappliedFacts begins one of the facts that the log does not know.
+func unappliedFacts(by string) string {
+	return "SELECT " + by + `l.sku_id, SUM(CASE WHEN f.kind IN ('SALE', 'LOSS') THEN -l.qty ELSE l.qty END)
 		FROM trade_fact f JOIN trade_fact_line l ON l.fact_id = f.fact_id
 		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.fact_id AND g.sku_id = l.sku_id
-		WHERE f.cabinet_id = ? AND f.created_at >= ? AND g.order_sn IS NULL GROUP BY l.sku_id`, cabinet, since)
-	return out, err
+		WHERE f.cabinet_id`
 }
 
 // marks reads the orders a rebuilt Redis must remember. One that waits to be

@@ -4,16 +4,19 @@ import (
 	"vendline/cloud/order"
 	"vendline/cloud/queue"
 	"vendline/cloud/statement"
+	"vendline/lua"
 )
 
 // faults are rules left out, to prove that the harness would notice. The zero
 // value leaves none out.
 type faults struct {
-	anyGeneration bool // an order commits under whatever generation it ran
-	anyTicket     bool // a ticket drawn twice is accepted
-	rowGoesOnSend bool // a stock row goes with SendOK …
-	ackFirst      bool // … and the queue's ack comes before the commit
-	commands      bool // statements are added up as commands
+	forgetPending bool         // reconciliation takes every effect for heard
+	scripts       *lua.Scripts // what Redis runs; nil is the real ones
+	anyGeneration bool         // an order commits under whatever generation it ran
+	anyTicket     bool         // a ticket drawn twice is accepted
+	rowGoesOnSend bool         // a stock row goes with SendOK …
+	ackFirst      bool         // … and the queue's ack comes before the commit
+	commands      bool         // statements are added up as commands
 }
 
 func (f faults) place(p *process, pl *order.Placement) {

@@ -17,6 +17,7 @@ import (
 	"vendline/cloud/order"
 	"vendline/cloud/orphan"
 	"vendline/cloud/payment"
+	"vendline/cloud/reconcile"
 	"vendline/cloud/relay"
 	"vendline/cloud/timers"
 )
@@ -43,6 +44,7 @@ type process struct {
 	effects  *effect.Runner
 	timers   *timers.Timers
 	sweeper  *orphan.Sweeper
+	auditor  *reconcile.Reconciler
 	money    *payment.Service
 	vending  *dispense.Runner
 	ports    ledgerPort
@@ -64,7 +66,7 @@ func (s *site) start(doom func(point string, hit int) bool) *process {
 	s.ok(err)
 	p.client, err = deduct.Open(s.ctx, "redis://"+s.redis.Addr(), deduct.Servers{Pool: 4})
 	s.ok(err)
-	p.stock = deduct.New(p.client, deduct.Options{Now: s.Now, Token: s.token})
+	p.stock = deduct.New(p.client, deduct.Options{Now: s.Now, Token: s.token, Scripts: s.faults.scripts})
 	log := slog.New(slog.DiscardHandler)
 	l, r, q := ledgerPort{p, p.books}, stockPort{p, p.stock}, senderPort{p, s.queue}
 	p.ports = l
@@ -79,6 +81,7 @@ func (s *site) start(doom func(point string, hit int) bool) *process {
 	p.consumer = batch.New(l, r, batch.Options{Linger: time.Nanosecond, Log: log})
 	p.effects = &effect.Runner{Stock: r, Ledger: l, Fence: p.fence}
 	p.timers = &timers.Timers{Orders: p.orders, Ledger: l, Clock: s.Now, Log: log}
+	p.auditor = &reconcile.Reconciler{Stock: comparePort{r}, Ledger: bookPort{l}, Rebuild: p.fence.Rebuild, ID: s.id, Token: s.token, Clock: s.Now, Log: log, Rest: -1, Parallel: 1}
 	p.sweeper = &orphan.Sweeper{Stock: r, Ledger: l, Fence: p.fence, Log: log}
 	return p
 }
