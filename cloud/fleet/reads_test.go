@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"vendline/cloud/fleet"
 	"vendline/cloud/order"
 )
 
@@ -73,39 +72,6 @@ func TestOrdersOfACabinet(t *testing.T) {
 	}
 	if status := s.get(t, "/v1/fleet/orders?cabinet=C001", &p); status != 200 || len(p.Orders) != 1 || p.Orders[0].Created != 5 || p.Orders[0].Lines[0].Qty != 2 {
 		t.Errorf("HTTP %d: %+v", status, p)
-	}
-}
-
-func TestDeadLettersAreShownWithTheirReason(t *testing.T) {
-	s := start(t)
-	s.set(func() {
-		s.letters = []fleet.Letter{
-			{ID: "1", Source: "mqtt", Reason: "is not valid JSON", Payload: []byte(`{"é`), Attempts: 3, Meta: map[string]string{"cabinet": "C001"}},
-			{ID: "2", Source: "queue", Payload: []byte{0xff, 0x00}},
-			{ID: "3", Source: "queue", Payload: []byte("a" + strings.Repeat("é", 5000))},
-		}
-	})
-	var p struct {
-		Total   int64
-		Letters []struct {
-			ID, Source, Reason string
-			Attempts, Bytes    int
-			Meta               map[string]string
-			Text               *string
-			Base64             []byte
-		} `json:"dead_letters"`
-	}
-	if status := s.get(t, "/v1/fleet/dead-letters", &p); status != 200 || p.Total != 3 || len(p.Letters) != 3 {
-		t.Fatalf("HTTP %d: %+v", status, p)
-	}
-	if l := p.Letters[0]; l.Reason != "is not valid JSON" || *l.Text != `{"é` || l.Attempts != 3 || l.Meta["cabinet"] != "C001" {
-		t.Errorf("%+v", l)
-	}
-	if l := p.Letters[1]; l.Text != nil || string(l.Base64) != "\xff\x00" {
-		t.Errorf("%+v", l)
-	}
-	if l := p.Letters[2]; l.Bytes != 10001 || len(*l.Text) != 4095 || strings.ContainsRune(*l.Text, '\ufffd') {
-		t.Errorf("a long one is cut to %d bytes of %d", len(*l.Text), l.Bytes)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"vendline/cloud/api"
 	"vendline/cloud/fleet"
+	"vendline/cloud/letter"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 	"vendline/cloud/planogram"
@@ -37,7 +38,9 @@ type site struct {
 	shelves   map[string][]fleet.Shelf
 	orders    []order.Order
 	standings map[string]string
-	letters   []fleet.Letter
+	letters   []letter.Letter
+	done      []string // what was done with them
+	stuck     []outbox.Waiting
 	cases     []order.Case
 	notes     map[string]string
 	faults    []order.SlotFault
@@ -221,10 +224,58 @@ func (b books) Backlog(context.Context) ([]outbox.Stat, error) {
 	return []outbox.Stat{{Kind: outbox.KindStock, Depth: 2, Oldest: 1500 * time.Millisecond}, {Kind: outbox.KindRedis}}, b.away["ledger"]
 }
 
-func (b books) Letters(_ context.Context, n int) ([]fleet.Letter, error) {
+func (b books) FindLetters(_ context.Context, f letter.Filter) (letter.Page, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.letters[:min(n, len(b.letters))], b.away["ledger"]
+	return letter.Page{Letters: b.letters[:min(f.Limit, len(b.letters))]}, b.away["ledger"]
+}
+
+func (b books) CountFound(ctx context.Context, _ letter.Filter) (int64, error) {
+	return b.CountLetters(ctx)
+}
+
+func (b books) Letter(_ context.Context, id string) (letter.Letter, []letter.Event, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.letters {
+		if l.ID == id {
+			return l, []letter.Event{{At: time.UnixMilli(1), Who: "vend-cloud", What: "buried", Note: l.Reason}}, b.away["ledger"]
+		}
+	}
+	return letter.Letter{}, nil, &order.Refusal{Code: wire.CodeNotFound, Detail: "no dead letter has this id"}
+}
+
+// Redrive can do all but mqtt letters, and remembers what it did.
+func (b books) Redrive(ctx context.Context, who, id string, dry bool) (letter.Outcome, error) {
+	return b.do(ctx, "redrive by "+who, id, dry)
+}
+
+func (b books) Discard(ctx context.Context, who, note, id string, dry bool) (letter.Outcome, error) {
+	return b.do(ctx, "discard by "+who+": "+note, id, dry)
+}
+
+func (b books) do(ctx context.Context, what, id string, dry bool) (letter.Outcome, error) {
+	l, _, err := b.Letter(ctx, id)
+	if err != nil {
+		return letter.Outcome{}, err
+	}
+	o := letter.Outcome{ID: id, Source: l.Source}
+	if l.Source == letter.MQTT {
+		o.Refuse = "it is still unreadable"
+		return o, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o.Action, o.Done = "sent", !dry; o.Done {
+		b.done = append(b.done, id+" "+what)
+	}
+	return o, nil
+}
+
+func (b books) StuckRows(context.Context, int) ([]outbox.Waiting, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stuck, b.away["ledger"]
 }
 
 func (b books) CountLetters(context.Context) (int64, error) {
