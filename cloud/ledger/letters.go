@@ -142,7 +142,7 @@ func setLetter(ctx context.Context, tx *sql.Tx, id string, s letter.State, row a
 // kindOf is the outbox kind that letters of row sources go back to.
 var kindOf = map[string]outbox.Kind{
 	letter.Callback: outbox.KindCallback, letter.Command: outbox.KindCommand, letter.Replace: outbox.KindReplace,
-	letter.Planogram: outbox.KindPlanogram, letter.Intent: outbox.KindIntent,
+	letter.Planogram: outbox.KindPlanogram, letter.Intent: outbox.KindIntent, letter.Alert: outbox.KindAlert,
 }
 
 // wayBack is the table of ways, by source. A refuse says why there is none.
@@ -162,7 +162,7 @@ func (l *Ledger) wayBack(ctx context.Context, tx *sql.Tx, d Letter) (way, error)
 		return l.mqttWay(d)
 	case letter.Effect:
 		return l.effectWay(d)
-	case letter.Callback, letter.Command, letter.Replace, letter.Planogram, letter.Intent:
+	case letter.Callback, letter.Command, letter.Replace, letter.Planogram, letter.Intent, letter.Alert:
 		if err := readable(d.Source, d.Payload); err != nil {
 			return way{}, refuse("it is still unreadable: " + err.Error())
 		}
@@ -249,6 +249,10 @@ func readable(source string, b []byte) error {
 		var v outbox.Replace
 		err := json.Unmarshal(b, &v)
 		return bad(err, len(v.IDs) > 0, "hold")
+	case letter.Alert:
+		var v struct{ Sink string }
+		err := json.Unmarshal(b, &v)
+		return bad(err, v.Sink != "", "sink")
 	case letter.Intent:
 		var v outbox.Intents
 		err := json.Unmarshal(b, &v)

@@ -27,10 +27,11 @@ const (
 	Replace   = "replace"   // … naming holds
 	Planogram = "planogram" // … naming a planogram
 	Intent    = "intent"    // … naming orders to place
+	Alert     = "alert"     // … a notification that its sink never took
 )
 
 // Sources lists all of them.
-var Sources = [...]string{Stock, Queue, DLQ, MQTT, Callback, Effect, Command, Replace, Planogram, Intent}
+var Sources = [...]string{Stock, Queue, DLQ, MQTT, Callback, Effect, Command, Replace, Planogram, Intent, Alert}
 
 // Letter is a message that nobody could process.
 type Letter struct {

@@ -54,12 +54,15 @@ const (
 	// KindIntake carries an Intake: what a cabinet sent, for the intake to decode
 	// once more. It goes when its fact is booked, or is a dead letter again.
 	KindIntake Kind = "intake"
+	// KindAlert carries an alert.Notification to one sink. It goes when the sink
+	// has it, or with a dead letter.
+	KindAlert Kind = "alert"
 )
 
 // Kinds lists all of them.
 var Kinds = [...]Kind{
 	KindStock, KindTimer, KindRedis, KindNotice, KindCheck, KindLate, KindRefund,
-	KindCommand, KindReplace, KindPlanogram, KindIntent, KindCallback, KindIntake,
+	KindCommand, KindReplace, KindPlanogram, KindIntent, KindCallback, KindIntake, KindAlert,
 }
 
 // Row is one row of local_msg.

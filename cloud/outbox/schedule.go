@@ -31,6 +31,7 @@ var Schedules = [...]Schedule{
 	{KindPlanogram, 5 * time.Second, 5 * time.Minute, 0, 0, "told until the cabinet takes it, or there is a newer one"},
 	{KindIntent, 15 * time.Second, 10 * time.Second, 0, 30, "refused as overloaded when its patience is over"},
 	{KindCallback, 5 * time.Second, time.Hour, MinAttempts, 12, "dead letter"},
+	{KindAlert, 15 * time.Second, time.Hour, MinAttempts, 12, "dead letter"},
 	{KindIntake, 5 * time.Second, 10 * time.Minute, 0, 8, "stays; dead letter again if refused"},
 }
 
