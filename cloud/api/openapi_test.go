@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"vendline/cloud/fleet"
+	"vendline/cloud/letter"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 	"vendline/cloud/payment"
@@ -161,7 +162,19 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"POST", "/v1/fleet/cases/" + known + "/close", "/v1/fleet/cases/{id}/close", `{}`, 400},
 		{"POST", "/v1/fleet/cases/" + refusedID + "/close", "/v1/fleet/cases/{id}/close", `{"note":"looked at"}`, 404},
 		{"GET", "/v1/fleet/pipeline", "/v1/fleet/pipeline", "", 200},
+		{"GET", "/letters", "/letters", "", 200},
 		{"GET", "/v1/fleet/dead-letters", "/v1/fleet/dead-letters", "", 200},
+		{"GET", "/v1/fleet/dead-letters?state=all&source=stock&cabinet=C001&q=x&limit=1", "/v1/fleet/dead-letters", "", 200},
+		{"GET", "/v1/fleet/dead-letters?state=shut", "/v1/fleet/dead-letters", "", 400},
+		{"GET", "/v1/fleet/dead-letters/" + known, "/v1/fleet/dead-letters/{id}", "", 200},
+		{"GET", "/v1/fleet/dead-letters/" + refusedID, "/v1/fleet/dead-letters/{id}", "", 404},
+		{"POST", "/v1/fleet/dead-letters/redrive", "/v1/fleet/dead-letters/redrive", `{"all":true,"dry_run":true}`, 200},
+		{"POST", "/v1/fleet/dead-letters/redrive", "/v1/fleet/dead-letters/redrive", `{"ids":["` + known + `"],"who":"ann"}`, 200},
+		{"POST", "/v1/fleet/dead-letters/redrive", "/v1/fleet/dead-letters/redrive", `{}`, 400},
+		{"POST", "/v1/fleet/dead-letters/discard", "/v1/fleet/dead-letters/discard", `{"ids":["` + known + `"],"note":"seen"}`, 200},
+		{"POST", "/v1/fleet/dead-letters/discard", "/v1/fleet/dead-letters/discard", `{"all":true}`, 400},
+		{"GET", "/v1/fleet/outbox", "/v1/fleet/outbox", "", 200},
+		{"GET", "/v1/fleet/outbox?limit=0", "/v1/fleet/outbox", "", 400},
 		{"POST", "/v1/fleet/warmup", "/v1/fleet/warmup", `{"cabinets":["C001"]}`, 200},
 		{"POST", "/v1/fleet/warmup", "/v1/fleet/warmup", `{}`, 400},
 	} {
@@ -355,7 +368,23 @@ func (scripted) Products(context.Context) ([]order.Product, error)     { return 
 func (scripted) Backlog(context.Context) ([]outbox.Stat, error) {
 	return []outbox.Stat{{Kind: outbox.KindStock, Depth: 1, Oldest: time.Second}}, nil
 }
-func (scripted) Letters(context.Context, int) ([]fleet.Letter, error) {
-	return []fleet.Letter{{ID: "1", Source: "mqtt", Reason: "is not JSON", Payload: []byte{0xff}}}, nil
+func (scripted) FindLetters(context.Context, letter.Filter) (letter.Page, error) {
+	return letter.Page{Letters: []letter.Letter{{ID: known, Source: "mqtt", State: letter.Open, Reason: "is not JSON", Payload: []byte{0xff}}}, Next: "1." + known}, nil
+}
+func (scripted) CountFound(context.Context, letter.Filter) (int64, error) { return 1, nil }
+func (scripted) Letter(_ context.Context, id string) (letter.Letter, []letter.Event, error) {
+	if id != known {
+		return letter.Letter{}, nil, &order.Refusal{Code: wire.CodeNotFound, Detail: "no dead letter has this id"}
+	}
+	return letter.Letter{ID: id, Source: "mqtt", State: letter.Open, Payload: []byte("x")}, []letter.Event{{Who: "vend-cloud", What: "buried"}}, nil
+}
+func (scripted) Redrive(_ context.Context, _, id string, dry bool) (letter.Outcome, error) {
+	return letter.Outcome{ID: id, Source: "mqtt", Done: !dry, Action: "sent"}, nil
+}
+func (scripted) Discard(_ context.Context, _, _, id string, _ bool) (letter.Outcome, error) {
+	return letter.Outcome{ID: id, Source: "stock", Refuse: "stock needs it"}, nil
+}
+func (scripted) StuckRows(context.Context, int) ([]outbox.Waiting, error) {
+	return []outbox.Waiting{{Row: outbox.Row{ID: known, Kind: outbox.KindStock, Payload: []byte{0xff}}, LastError: "away"}}, nil
 }
 func (scripted) CountLetters(context.Context) (int64, error) { return 1, nil }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,9 +50,9 @@ func TestWhatTheBrokerGivesUpIsALetterAndMovesStockOnce(t *testing.T) {
 	}
 	d := stack.Need(t)
 	dir := t.TempDir()
-	space := d.Topic(t, "dlq")
+	space, servers := d.Topic(t, "dlq"), strings.TrimPrefix(d.RocketMQ, "http://")
 	cfg := app.Config{
-		HTTP: "127.0.0.1:0", Ledger: "sqlite:" + filepath.Join(dir, "l.db"), Stock: "embedded", Queue: "rocketmq://" + d.RocketMQ, Namespace: space,
+		HTTP: "127.0.0.1:0", Ledger: "sqlite:" + filepath.Join(dir, "l.db"), Stock: "embedded", Queue: "rocketmq://" + servers, Namespace: space,
 		Roles: []app.Role{app.RoleAPI, app.RoleRelay}, // nobody handles anything yet
 	}
 	a, err := app.New(t.Context(), cfg, app.System(slog.New(slog.DiscardHandler)))
@@ -60,7 +61,7 @@ func TestWhatTheBrokerGivesUpIsALetterAndMovesStockOnce(t *testing.T) {
 	must(t, a.Ledger.AddCabinet(t.Context(), "C001", map[string]int64{"cola": 9}))
 	topic := space + "_StockTopic"
 	refused := make(chan struct{}, 64)
-	stranger, err := consumer.NewPushConsumer(consumer.WithNameServer([]string{"http://" + d.RocketMQ}), consumer.WithGroupName(topic+"_group"),
+	stranger, err := consumer.NewPushConsumer(consumer.WithNameServer([]string{"http://" + servers}), consumer.WithGroupName(topic+"_group"),
 		consumer.WithInstance("stranger-"+space), consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset), consumer.WithMaxReconsumeTimes(0))
 	must(t, err)
 	must(t, stranger.Subscribe(topic, consumer.MessageSelector{}, func(context.Context, ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
