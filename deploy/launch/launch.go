@@ -44,6 +44,9 @@ type CloudOptions struct {
 	HTTP  string // host:port; empty takes a free port
 	DSN   string // of its database; empty means the stack's own
 	Extra []string
+	Env   []string
+
+	At *stack.Description // where the servers are to be found; nil means where they are
 }
 
 // Cloud starts vend-cloud on the stack's servers and waits until it is ready.
@@ -51,6 +54,9 @@ func Cloud(ctx context.Context, s *stack.Stack, bin Binaries, o CloudOptions) (*
 	d, err := s.Description()
 	if err != nil {
 		return nil, err
+	}
+	if o.At != nil {
+		d = o.At
 	}
 	if o.HTTP == "" {
 		if o.HTTP, err = FreeAddr(); err != nil {
@@ -62,7 +68,7 @@ func Cloud(ctx context.Context, s *stack.Stack, bin Binaries, o CloudOptions) (*
 	}
 	_, namesrv, _ := strings.Cut(d.RocketMQ, "://")
 	return s.Add(ctx, stack.Process{
-		Name: o.Name, Program: bin.Cloud, Addr: o.HTTP,
+		Name: o.Name, Program: bin.Cloud, Addr: o.HTTP, Env: o.Env,
 		Args: append([]string{
 			"--http", o.HTTP, "--ledger", "mysql:" + o.DSN, "--stock", "redis://" + d.RedisAddr, "--queue", "rocketmq://" + namesrv,
 			"--mqtt", d.MQTTURL, "--mqtt-user", d.MQTTUser, "--mqtt-password-file", d.MQTTPasswordFile, "--instance", o.Name,
@@ -77,6 +83,8 @@ type AgentOptions struct {
 	Listen  string // empty takes a free port
 	Data    string // folder of the outbox; empty means one in the stack's
 	Extra   []string
+	Env     []string
+	MQTT    string // URL of the broker; empty means the stack's
 }
 
 // Agent starts vend-edge for a cabinet that the stack knows.
@@ -88,6 +96,9 @@ func Agent(ctx context.Context, s *stack.Stack, bin Binaries, o AgentOptions) (*
 	password, ok := d.Cabinets[o.Cabinet]
 	if !ok {
 		return nil, fmt.Errorf("the stack has no password for cabinet %s", o.Cabinet)
+	}
+	if o.MQTT == "" {
+		o.MQTT = d.MQTTURL
 	}
 	if o.Listen == "" {
 		if o.Listen, err = FreeAddr(); err != nil {
@@ -105,8 +116,8 @@ func Agent(ctx context.Context, s *stack.Stack, bin Binaries, o AgentOptions) (*
 		return nil, err
 	}
 	return s.Add(ctx, stack.Process{
-		Name: "vend-edge-" + o.Cabinet, Program: bin.Edge, Addr: o.Listen,
-		Args:  append([]string{"--cabinet", o.Cabinet, "--data", o.Data, "--listen", o.Listen, "--mqtt", d.MQTTURL, "--mqtt-password-file", secret}, o.Extra...),
+		Name: "vend-edge-" + o.Cabinet, Program: bin.Edge, Addr: o.Listen, Env: o.Env,
+		Args:  append([]string{"--cabinet", o.Cabinet, "--data", o.Data, "--listen", o.Listen, "--mqtt", o.MQTT, "--mqtt-password-file", secret}, o.Extra...),
 		Ready: func(ctx context.Context) error { return Answers(ctx, "http://"+o.Listen+"/v1/health") },
 	})
 }

@@ -27,6 +27,11 @@ type Options struct {
 	// FlushDisk is RocketMQ's flushDiskType: ASYNC_FLUSH when empty, or SYNC_FLUSH.
 	FlushDisk string
 
+	// BrokerIP is the address that RocketMQ's broker announces to its clients,
+	// 127.0.0.1 when empty: with another one of loopback, something may stand
+	// between, at the broker's port.
+	BrokerIP string
+
 	// Install lets Start install missing programs, as root or through sudo.
 	Install bool
 
@@ -73,6 +78,9 @@ func (o Options) completed() (Options, error) {
 	}
 	if o.FlushDisk == "" {
 		o.FlushDisk = "ASYNC_FLUSH"
+	}
+	if o.BrokerIP == "" {
+		o.BrokerIP = host
 	}
 	if o.Log == nil {
 		o.Log = io.Discard

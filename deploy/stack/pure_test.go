@@ -236,8 +236,8 @@ func TestConfigurationsKeepWhatDurabilityStandsOn(t *testing.T) {
 		"mosquitto saves soon":   {mosquittoConf("/d", 1), "autosave_interval 1"},
 		"mosquitto saves rarely": {mosquittoConf("/d", 1), "autosave_on_changes false"},
 		"mosquitto asks who":     {mosquittoConf("/d", 1), "allow_anonymous false"},
-		"rocketmq timers":        {brokerConf("/d", "b", 1, 4, "ASYNC_FLUSH"), "timerWheelEnable=true"},
-		"rocketmq on full disks": {brokerConf("/d", "b", 1, 4, "ASYNC_FLUSH"), "diskMaxUsedSpaceRatio=95"},
+		"rocketmq timers":        {brokerConf("/d", "b", host, 1, 4, "ASYNC_FLUSH"), "timerWheelEnable=true"},
+		"rocketmq on full disks": {brokerConf("/d", "b", host, 1, 4, "ASYNC_FLUSH"), "diskMaxUsedSpaceRatio=95"},
 	} {
 		if !slices.Contains(strings.Split(c.text, "\n"), c.line) {
 			t.Errorf("%s: no line %q in\n%s", file, c.line, c.text)

@@ -108,7 +108,7 @@ func namesrvAnswers(ctx context.Context, addr, home string) error {
 }
 
 // brokerReady asks the broker whether it is there, and the name server whether it knows it.
-func brokerReady(ctx context.Context, namesrv, name, addr string) error {
+func brokerReady(ctx context.Context, namesrv, name, addr, announced string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func brokerReady(ctx context.Context, namesrv, name, addr string) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Contains(info, []byte(name)) && bytes.Contains(info, []byte(addr)) {
+	if bytes.Contains(info, []byte(name)) && bytes.Contains(info, []byte(announced)) {
 		return nil
 	}
 	// A broker may miss its first registration, when it has not yet found out

@@ -47,7 +47,7 @@ func (s *Stack) rocketMQ(lib string, namesrv, broker int) error {
 	}
 	files := map[string]string{
 		"namesrv.conf": fmt.Sprintf("listenPort=%d\nbindAddress=%s\n", namesrv, host),
-		"broker.conf":  brokerConf(dir, name, namesrv, broker, s.options.FlushDisk),
+		"broker.conf":  brokerConf(dir, name, s.options.BrokerIP, namesrv, broker, s.options.FlushDisk),
 		"logback.xml":  logback,
 	}
 	for _, home := range []string{"namesrv", "broker"} {
@@ -89,7 +89,7 @@ func (s *Stack) rocketMQ(lib string, namesrv, broker int) error {
 		// offsets were written within the last second.
 		Grace: 5 * time.Second,
 		Ready: func(ctx context.Context) error {
-			return brokerReady(ctx, address(namesrv), name, address(broker))
+			return brokerReady(ctx, address(namesrv), name, address(broker), fmt.Sprintf("%s:%d", s.options.BrokerIP, broker))
 		},
 	})
 	return err
@@ -108,11 +108,11 @@ func javaArgs(dir, home, lib string, size []string, class string) []string {
 	return append(args, "-cp", filepath.Join(lib, "*"), class, "-c", filepath.Join(dir, home+".conf"))
 }
 
-func brokerConf(dir, name string, namesrv, port int, flush string) string {
+func brokerConf(dir, name, announced string, namesrv, port int, flush string) string {
 	return fmt.Sprintf(`brokerClusterName=vendline
 brokerName=%s
 brokerId=0
-brokerIP1=127.0.0.1
+brokerIP1=%s
 brokerIP2=127.0.0.1
 bindAddress=127.0.0.1
 listenPort=%d
@@ -135,7 +135,7 @@ diskMaxUsedSpaceRatio=95
 # A busy machine may make a sender wait; that is no reason to refuse it.
 waitTimeMillsInSendQueue=5000
 osPageCacheBusyTimeOutMills=5000
-`, name, port, port+1, namesrv, dir, flush)
+`, name, announced, port, port+1, namesrv, dir, flush)
 }
 
 const logback = `<configuration>

@@ -16,6 +16,7 @@ import (
 
 	"vendline/cloud/app"
 	"vendline/cloud/payment"
+	"vendline/shared/clock"
 )
 
 type flags struct {
@@ -33,6 +34,7 @@ type flags struct {
 	Hold                 time.Duration `help:"How long an unpaid order keeps its stock." default:"15m" env:"VENDLINE_HOLD"`
 	Holds                int           `help:"Most unpaid orders of one shopper. At one cabinet the next order always replaces an unpaid one; -1 turns both off." default:"5" env:"VENDLINE_HOLDS"`
 	Grace                time.Duration `help:"After which stock held for no order is given back." default:"30s" env:"VENDLINE_GRACE"`
+	ReconcileEvery       time.Duration `help:"Time between two rounds that compare Redis with the ledger, over the whole fleet; -1s turns them off." default:"10m" env:"VENDLINE_RECONCILE_EVERY"`
 	PublicURL            string        `help:"Where payment providers and shoppers reach --http; empty is http:// and --http." env:"VENDLINE_PUBLIC_URL" placeholder:"https://vend.example"`
 	Payments             string        `help:"JSON file with WeChat Pay and Alipay; see docs/payments.md." type:"existingfile" env:"VENDLINE_PAYMENTS"`
 	PaySandboxURL        string        `help:"A sandbox payment server, or embedded:<file of its charges> for one in this process. No money moves." env:"VENDLINE_PAY_SANDBOX_URL"`
@@ -82,11 +84,15 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	deps := app.System(log)
+	if deps.Clock, err = clock.System(); err != nil {
+		return fmt.Errorf("vend-cloud: %w", err)
+	}
 	a, err := app.New(ctx, app.Config{
 		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded, Intents: f.Intents, FallbackRate: f.FallbackRate, CallbackSecret: callbacks,
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
-		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace,
-	}, app.System(log))
+		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace, ReconcileEvery: f.ReconcileEvery,
+	}, deps)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"vendline/edge/agent"
 	"vendline/edge/outbox"
 	"vendline/edge/uplink"
+	"vendline/shared/clock"
 )
 
 func main() {
@@ -63,6 +64,10 @@ func (f flags) config() (agent.Config, error) {
 	if err != nil {
 		return agent.Config{}, err
 	}
+	now, err := clock.System()
+	if err != nil {
+		return agent.Config{}, err
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		return agent.Config{}, err
@@ -71,7 +76,7 @@ func (f flags) config() (agent.Config, error) {
 		Cabinet: f.Cabinet, Data: f.Data, Listen: f.Listen, ListenAnywhere: f.ListenAnywhere,
 		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password,
 		MaxSize: int64(f.MaxSize), Window: f.Window, Timing: uplink.Timing{Beat: f.Beat}, Version: version(),
-		Check: outbox.CheckInChild(exe, checkFlag), Log: f.logger(),
+		Check: outbox.CheckInChild(exe, checkFlag), Now: now, Log: f.logger(),
 	}, nil
 }
 
