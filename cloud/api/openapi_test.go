@@ -50,7 +50,7 @@ func served(t *testing.T) *Server {
 	f, err := fleet.New(fleet.Options{Ledger: scripted{}, Desk: scripted{}, Planograms: scripted{}, Presences: func() []fleet.Presence {
 		return []fleet.Presence{{Cabinet: "C001", Status: "online", Seen: time.Now(), Depth: 3}}
 	}, Depth: func(context.Context) (int64, error) { return 0, errors.New("away") },
-		Rebuild: func(context.Context, string) error { return nil }})
+		Rebuild: func(context.Context, string) error { return nil }, Reconciliation: compared{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +175,12 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"POST", "/v1/fleet/dead-letters/discard", "/v1/fleet/dead-letters/discard", `{"all":true}`, 400},
 		{"GET", "/v1/fleet/outbox", "/v1/fleet/outbox", "", 200},
 		{"GET", "/v1/fleet/outbox?limit=0", "/v1/fleet/outbox", "", 400},
+		{"GET", "/reconcile", "/reconcile", "", 200},
+		{"GET", "/v1/fleet/reconcile", "/v1/fleet/reconcile", "", 200},
+		{"POST", "/v1/fleet/reconcile", "/v1/fleet/reconcile", `{"all":true,"dry_run":true}`, 200},
+		{"POST", "/v1/fleet/reconcile", "/v1/fleet/reconcile", `{"all":false}`, 400},
+		{"GET", "/v1/fleet/incidents", "/v1/fleet/incidents", "", 200},
+		{"GET", "/v1/fleet/incidents?limit=0", "/v1/fleet/incidents", "", 400},
 		{"POST", "/v1/fleet/warmup", "/v1/fleet/warmup", `{"cabinets":["C001"]}`, 200},
 		{"POST", "/v1/fleet/warmup", "/v1/fleet/warmup", `{}`, 400},
 	} {

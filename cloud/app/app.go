@@ -22,28 +22,33 @@ import (
 	"vendline/cloud/payment/sandbox"
 	"vendline/cloud/presence"
 	"vendline/cloud/queue"
+	"vendline/cloud/reconcile"
 	"vendline/cloud/relay"
 )
 
 // App is one running service.
 type App struct {
-	Config  Config
-	Deps    Deps
-	Ledger  *ledger.Ledger
-	Stock   *deduct.Stock // nil in synchronous mode
-	Orders  *order.Service
-	Fence   *fence.Fence
-	slow    slow // without Redis; empty in synchronous mode
-	gate    *fence.Gate
-	watch   *fence.Watch // nil with an embedded Redis
-	pass    *fence.Pass  // runs in the reconcile role
-	Watcher *order.Watcher
+	Config Config
+	Deps   Deps
+	Ledger *ledger.Ledger
+	Stock  *deduct.Stock // nil in synchronous mode
+	Orders *order.Service
+	Fence  *fence.Fence
+	slow   slow // without Redis; empty in synchronous mode
+	gate   *fence.Gate
+	watch  *fence.Watch // nil with an embedded Redis
+	pass   *fence.Pass  // runs in the reconcile role
+
+	reconciler *reconcile.Reconciler // nil in synchronous mode
+	Watcher    *order.Watcher
 
 	Payments *payment.Service
 	Sandbox  *sandbox.Server // nil unless it is embedded
 
 	intents   *intent.Runner
 	callbacks *callback.Runner // nil without a secret
+
+	alerts alerts
 
 	catalogue *catalogue.Catalogue
 	queue     carrier // nil in synchronous mode
@@ -97,7 +102,9 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		{"consumer", a.startConsumer},
 		{"timers", a.startTimers},
 		{"orphan sweep", a.startSweep},
+		{"reconciliation", a.startReconcile},
 		{"intake", a.startIntake},
+		{"alerts", a.startAlerts},
 		{"http", a.openHTTP},
 	}
 	for _, s := range steps {

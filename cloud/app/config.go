@@ -52,12 +52,13 @@ type Config struct {
 	MQTTPassword string
 	Instance     string // names this process among its kind; stable across restarts
 
-	Hold      time.Duration // how long an unpaid order keeps its stock
-	Holds     int           // most unpaid orders of one shopper; at one cabinet the next replaces the last; below 0 neither
-	Grace     time.Duration // after which a hold without an order is given back
-	Allowance int           // most units of a SKU that an offline cabinet may sell on its own; below 0 none
-	Shards    int           // queues of the stock topic
-	Namespace string        // put before topics and groups, so that fleets can share a broker
+	Hold           time.Duration // how long an unpaid order keeps its stock
+	Holds          int           // most unpaid orders of one shopper; at one cabinet the next replaces the last; below 0 neither
+	Grace          time.Duration // after which a hold without an order is given back
+	Allowance      int           // most units of a SKU that an offline cabinet may sell on its own; below 0 none
+	ReconcileEvery time.Duration // between rounds over all cabinets; below 0 there are none
+	Shards         int           // queues of the stock topic
+	Namespace      string        // put before topics and groups, so that fleets can share a broker
 
 	FallbackRate float64 // orders a second by the ledger alone, while Redis is away; 0 means 200
 
@@ -68,6 +69,8 @@ type Config struct {
 	Intents          int64  // most orders that wait to be placed; 0 means 200,000
 	CallbackSecret   string // signs callbacks; empty sends none
 	CallbackLoopback bool   // callbacks may go to loopback, over http too: for development
+
+	Alerts string // JSON file of rules and sinks; empty: the defaults, told to the log
 
 	// CabinetPassword tells the embedded broker a cabinet's password.
 	CabinetPassword func(cabinet string) (string, bool)
@@ -99,6 +102,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Grace <= 0 {
 		c.Grace = 30 * time.Second
+	}
+	if c.ReconcileEvery == 0 {
+		c.ReconcileEvery = 10 * time.Minute
 	}
 	if c.Allowance == 0 {
 		c.Allowance = 5

@@ -19,7 +19,7 @@ func (a *App) openFleet(server *api.Server) error {
 		Placed: a.Ledger.Counters().Orders.Load, Clock: a.Deps.Clock, Log: a.Deps.Log,
 	}
 	if a.Stock != nil {
-		opt.Live, opt.Rebuild = a.slow.stock, a.Fence.Rebuild
+		opt.Live, opt.Rebuild, opt.Reconciliation = a.slow.stock, a.Fence.Rebuild, reconciliation{a}
 	}
 	if a.queue != nil && a.Config.has(RoleConsumer) {
 		opt.Depth = a.depth

@@ -22,8 +22,10 @@ func (a *App) openHTTP(ctx context.Context) error {
 	a.registerMetrics(reg)
 	a.registerPayments(reg)
 	a.registerFence(reg)
+	a.registerReconcile(reg)
 	a.registerFallback(reg)
 	a.registerIntents(reg)
+	a.registerAlerts(reg)
 	opt := api.Options{
 		Orders: a.Orders, Payments: payments{a.Payments, a.Ledger}, Truth: truth{a}, Catalogue: a.catalogue, Checks: a.checks(), Connection: a.connection,
 		Registry: reg, Clock: a.Deps.Clock, ID: a.Deps.ID, Log: a.Deps.Log,

@@ -36,6 +36,8 @@ type Options struct {
 	Placed     func() int64                                    // orders placed by this process so far; nil: no rate is shown
 	Rebuild    func(ctx context.Context, cabinet string) error // loads a cabinet's stock; nil: no warm-up
 
+	Reconciliation Reconciliation // nil: there is no Redis to compare
+
 	Clock func() time.Time // nil means time.Now
 	Log   *slog.Logger     // nil means silence
 
@@ -114,6 +116,10 @@ func (f *Fleet) Mount(h Host) {
 		{http.MethodPost, "/v1/fleet/dead-letters/discard", f.discard},
 		{http.MethodGet, "/v1/fleet/outbox", f.readOutbox},
 		{http.MethodPost, "/v1/fleet/warmup", f.warmup},
+		{http.MethodGet, "/reconcile", compose(reconcileHTML, reconcileJS).ServeHTTP},
+		{http.MethodGet, "/v1/fleet/reconcile", f.readReconcile},
+		{http.MethodPost, "/v1/fleet/reconcile", f.runReconcile},
+		{http.MethodGet, "/v1/fleet/incidents", f.readIncidents},
 	} {
 		h.Handle(r.method, r.path, r.serve)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"vendline/cloud/fence"
 	"vendline/cloud/order"
 	"vendline/cloud/outbox"
 )
@@ -24,6 +25,8 @@ type Ledger interface {
 	// Standings says where the money of orders is: paid, refunding, refunded. One
 	// to which none came is missing.
 	Standings(ctx context.Context, ids ...string) (map[string]string, error)
+	// Incidents returns up to n moments since a time when Redis was fenced.
+	Incidents(ctx context.Context, since time.Time, n int) ([]fence.Incident, error)
 	// Products lists the catalogue.
 	Products(ctx context.Context) ([]order.Product, error)
 	// Backlog reports every kind of outbox row.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"vendline/cloud/api"
+	"vendline/cloud/fence"
 	"vendline/cloud/fleet"
 	"vendline/cloud/letter"
 	"vendline/cloud/order"
@@ -448,4 +449,8 @@ func check(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (b books) Incidents(context.Context, time.Time, int) ([]fence.Incident, error) {
+	return []fence.Incident{{ID: "i1", At: time.UnixMilli(1_790_000_000_000), Reason: fence.Unmet, Place: "redis:6379", Cabinets: 2}}, nil
 }

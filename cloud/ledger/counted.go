@@ -11,11 +11,11 @@ import (
 	"vendline/shared/wire"
 )
 
-// countedAge is how far back counted sales are named, mostCounted how many.
+// countedAge is how far back counted sales are named, mostSales how many.
 // Older ones are counted if their cabinet was told so.
 const (
 	countedAge  = 6 * 60 * 60 * 1000 // ms
-	mostCounted = 1000
+	mostSales = 1000
 	// underWay is how many earlier events of a cabinet may still be on their way
 	// when one of them is booked: more than any uplink has in flight.
 	underWay = 1024
@@ -64,8 +64,8 @@ func (l *Ledger) salesCounted(ctx context.Context, tx *sql.Tx, cabinet string) (
 	}
 	c.From = max(0, c.From-underWay)
 	slices.Sort(c.Sales)
-	if n := len(c.Sales); n > mostCounted {
-		c.Sales = c.Sales[n-mostCounted:]
+	if n := len(c.Sales); n > mostSales {
+		c.Sales = c.Sales[n-mostSales:]
 		c.From = c.Sales[0]
 	}
 	return c, rows.Err()

@@ -43,6 +43,7 @@ type flags struct {
 	Intents              int64         `help:"Most orders that wait to be placed (Prefer: respond-async); more are refused as overloaded." default:"200000" env:"VENDLINE_INTENTS"`
 	FallbackRate         float64       `help:"Most orders a second by the ledger alone, while Redis is away; more are refused as overloaded." default:"200" env:"VENDLINE_FALLBACK_RATE"`
 	CallbackSecretFile   string        `help:"File with the secret that signs callbacks. Without it, nobody is called back." type:"existingfile" env:"VENDLINE_CALLBACK_SECRET_FILE"`
+	Alerts               string        `help:"JSON file with rules and sinks of alerts; see docs/alerts.md. Without it: defaults, told to the log." type:"existingfile" env:"VENDLINE_ALERTS"`
 	Log                  string        `help:"text or json." enum:"text,json" default:"text" env:"VENDLINE_LOG"`
 	Version              kong.VersionFlag
 }
@@ -89,7 +90,7 @@ func run(ctx context.Context, f flags) error {
 		return fmt.Errorf("vend-cloud: %w", err)
 	}
 	a, err := app.New(ctx, app.Config{
-		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded, Intents: f.Intents, FallbackRate: f.FallbackRate, CallbackSecret: callbacks,
+		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded, Intents: f.Intents, FallbackRate: f.FallbackRate, CallbackSecret: callbacks, Alerts: f.Alerts,
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
 		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace, ReconcileEvery: f.ReconcileEvery,
 	}, deps)

@@ -16,18 +16,19 @@ import (
 )
 
 type cli struct {
-	Demo    demoCmd        `cmd:"" help:"Everything in one process: ten cabinets, shoppers, a live page. Needs nothing else."`
-	Up      upCmd          `cmd:"" help:"The real stack on loopback: redis, mariadb, mosquitto, rocketmq, vend-cloud and two agents."`
-	Down    stackcmd.Down  `cmd:"" help:"Stop what 'up' started; the data stays."`
-	Stack   stackcmd.Stack `cmd:"" help:"The real servers alone, for tests and drills."`
-	Seed    seedCmd        `cmd:"" help:"Register products and cabinets with opening stock."`
-	Warmup  warmupCmd      `cmd:"" help:"Load cabinets' stock into Redis before a peak."`
-	Plan    planogramCmd   `cmd:"" name:"planogram" help:"What cabinets hold in which slot, and at which price."`
-	Letters lettersCmd     `cmd:"" help:"Messages that nobody could process: list, show, redrive, discard."`
-	Outbox  outboxCmd      `cmd:"" help:"What waits in the outbox, and what is stuck there."`
-	Bench   benchCmd       `cmd:"" help:"Measure the synchronous mode beside the asynchronous one, and the edge."`
-	Sim     simCmd         `cmd:"" help:"Random histories of the stock rules, with crashes and lost writes."`
-	Version kong.VersionFlag
+	Demo      demoCmd        `cmd:"" help:"Everything in one process: ten cabinets, shoppers, a live page. Needs nothing else."`
+	Up        upCmd          `cmd:"" help:"The real stack on loopback: redis, mariadb, mosquitto, rocketmq, vend-cloud and two agents."`
+	Down      stackcmd.Down  `cmd:"" help:"Stop what 'up' started; the data stays."`
+	Stack     stackcmd.Stack `cmd:"" help:"The real servers alone, for tests and drills."`
+	Seed      seedCmd        `cmd:"" help:"Register products and cabinets with opening stock."`
+	Warmup    warmupCmd      `cmd:"" help:"Load cabinets' stock into Redis before a peak."`
+	Reconcile reconcileCmd   `cmd:"" help:"Compare Redis with the ledger to the unit, and repair what differs."`
+	Plan      planogramCmd   `cmd:"" name:"planogram" help:"What cabinets hold in which slot, and at which price."`
+	Letters   lettersCmd     `cmd:"" help:"Messages that nobody could process: list, show, redrive, discard."`
+	Outbox    outboxCmd      `cmd:"" help:"What waits in the outbox, and what is stuck there."`
+	Bench     benchCmd       `cmd:"" help:"Measure the synchronous mode beside the asynchronous one, and the edge."`
+	Sim       simCmd         `cmd:"" help:"Random histories of the stock rules, with crashes and lost writes."`
+	Version   kong.VersionFlag
 }
 
 func main() {
