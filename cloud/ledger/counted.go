@@ -14,8 +14,8 @@ import (
 // countedAge is how far back counted sales are named, mostSales how many.
 // Older ones are counted if their cabinet was told so.
 const (
-	countedAge  = 6 * 60 * 60 * 1000 // ms
-	mostSales = 1000
+	countedAge = 6 * 60 * 60 * 1000 // ms
+	mostSales  = 1000
 	// underWay is how many earlier events of a cabinet may still be on their way
 	// when one of them is booked: more than any uplink has in flight.
 	underWay = 1024
