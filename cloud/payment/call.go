@@ -81,6 +81,7 @@ func call[T any](ctx context.Context, s *Service, provider string, insists bool,
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	s.Counters.ProviderCalls.Add(1)
 	got, err := ask(ctx, via)
 	well := err == nil || errors.Is(err, ErrPaid) || errors.Is(err, ErrRefused)
 	if !well {

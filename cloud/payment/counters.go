@@ -17,6 +17,7 @@ type Counters struct {
 	NoticesRefused   atomic.Int64 // callbacks that were not their provider's, too old, or replays
 	RefundsDone      atomic.Int64
 	RefundsStuck     atomic.Int64
+	ProviderCalls    atomic.Int64 // calls to providers
 	ProviderFailures atomic.Int64 // calls without a usable answer
 }
 
