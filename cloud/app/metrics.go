@@ -6,8 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// registerMetrics exposes the ledger's counters.
+// registerMetrics exposes the ledger's counters, and what waits in it.
 func (a *App) registerMetrics(reg prometheus.Registerer) {
+	a.registerBacklog(reg)
 	c := a.Ledger.Counters()
 	for _, m := range []struct {
 		name, help string

@@ -18,7 +18,7 @@ type Runner struct {
 	Store   Store
 	Carry   Carrier
 	Lease   time.Duration // first lease of a claimed row; doubles with each claim, up to Longest
-	Longest time.Duration // longest lease; 0 means 10 min
+	Longest time.Duration // longest lease; 0 means Longest
 	Workers int           // carriers at once; 0 means 1
 	Batch   int           // most rows of one carry; 0 means 64
 	Linger  time.Duration // how long the first row waits for company; 0 means not at all
@@ -29,6 +29,9 @@ type Runner struct {
 	once sync.Once
 	feed chan Row
 }
+
+// Longest lease of a row, unless its runner says otherwise.
+const Longest = 10 * time.Minute
 
 func (r *Runner) init() {
 	r.once.Do(func() {
@@ -163,7 +166,7 @@ func (r *Runner) note(ctx context.Context, rows []Row, why error) {
 func (r *Runner) lease(attempts int) time.Duration {
 	longest := r.Longest
 	if longest <= 0 {
-		longest = 10 * time.Minute
+		longest = Longest
 	}
 	return min(r.Lease<<min(max(attempts-1, 0), 12), longest)
 }

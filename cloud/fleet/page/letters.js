@@ -4,7 +4,7 @@
 
 const byId = id => document.getElementById(id);
 const base = "/v1/fleet/dead-letters";
-const sources = ["stock", "queue", "%DLQ%", "mqtt", "callback", "effect", "command", "replace", "planogram", "intent"];
+const sources = ["stock", "queue", "%DLQ%", "mqtt", "callback", "effect", "command", "replace", "planogram", "intent", "alert"];
 const view = { filter: {}, next: "", total: null };
 
 function el(tag, cls, ...children) {

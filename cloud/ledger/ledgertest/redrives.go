@@ -312,6 +312,7 @@ func redriveSources(t *testing.T, f *Fixture) {
 		{"intent", letter.Intent, `{"ids":["a"]}`, map[string]string{"row": f.ID()}, outbox.KindIntent},
 		{"command", letter.Command, `id`, map[string]string{"row": f.ID()}, outbox.KindCommand},
 		{"callback", letter.Callback, `{"url":"http://a/","body":""}`, map[string]string{"row": f.ID()}, outbox.KindCallback},
+		{"alert", letter.Alert, `{"sink":"log"}`, map[string]string{"row": f.ID()}, outbox.KindAlert},
 		{"callback to nowhere", letter.Callback, `{}`, map[string]string{"row": f.ID()}, ""},
 		{"unreadable effect", letter.Effect, `x`, map[string]string{"row": f.ID()}, ""},
 		{"a source of tomorrow", "tomorrow", `x`, nil, ""},
