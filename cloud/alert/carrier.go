@@ -84,6 +84,8 @@ type worker struct {
 	kick chan struct{}
 	mu   sync.Mutex
 	rows map[string]outbox.Row // to be carried
+
+	busy sync.Mutex // held while some are
 }
 
 func (c *Carrier) init() {
@@ -148,6 +150,8 @@ func (c *Carrier) Run(ctx context.Context) {
 
 // work carries what one sink's worker was handed.
 func (c *Carrier) work(ctx context.Context, w *worker) error {
+	w.busy.Lock()
+	defer w.busy.Unlock()
 	w.mu.Lock()
 	mine := w.rows
 	w.rows = map[string]outbox.Row{}
@@ -185,6 +189,25 @@ func (c *Carrier) work(ctx context.Context, w *worker) error {
 		}
 	}
 	return c.send(ctx, w.sink, batch, all)
+}
+
+// Idle waits until everything that was handed over is dealt with: told, or left
+// to its lease.
+func (c *Carrier) Idle() {
+	c.init()
+	for _, w := range c.workers {
+		for {
+			w.busy.Lock()
+			w.mu.Lock()
+			n := len(w.rows)
+			w.mu.Unlock()
+			w.busy.Unlock()
+			if n == 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
 }
 
 // item is a row with what it says.

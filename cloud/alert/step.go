@@ -7,7 +7,7 @@ import (
 
 // Stale is how old the last reading may be for the next one to go on from it:
 // after a longer silence, what has to hold, or be quiet, begins anew.
-const Stale = 2 * time.Minute
+const Stale = time.Minute
 
 // Step takes one reading of one alert: nil is quiet. It returns the alert as it
 // then is, and what people are to be told, nil for nothing. It is pure: the same

@@ -32,7 +32,7 @@ func Run(t *testing.T, target Target) {
 	all := [][]promise{
 		schema(), placements(), groups(), replaced(), transitions(), retries(), openings(), captures(), refunds(), facts(),
 		commands(), results(), stocktakes(), offline(), planograms(), searches(),
-		statements(), failures(), shortages(), generations(), servers(), effects(), orphans(), outboxes(), letters(), prunes(),
+		statements(), failures(), shortages(), generations(), servers(), effects(), orphans(), outboxes(), letters(), alerts(), prunes(),
 		intents(), synchronous(), fallbacks(), handovers(), histories(),
 	}
 	if target.Shared {
