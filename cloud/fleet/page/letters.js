@@ -66,6 +66,7 @@ async function load(after = "") {
     view.total = v.total;
     view.next = v.next || "";
     byId("list").append(...v.dead_letters.map(l => item(l, v.at)));
+    if (v.total === 1 && v.dead_letters[0].id === view.filter.q) byId("list").querySelector("button").click();
     alive(null);
   } catch (e) {
     alive(e);
@@ -112,7 +113,8 @@ async function fill(box, id) {
   if (l.first_error !== l.last_error) fact("First error", l.first_error);
   fact("Came about", when(l.created));
   fact("Buried", when(l.buried));
-  for (const [k, text] of Object.entries(l.meta || {})) if (!["first_error"].includes(k)) fact(k, text);
+  for (const [k, text] of Object.entries(l.meta || {})) if (!["first_error", "id", "cabinet", "attempts"].includes(k)) fact(k, text);
+  fact("About", l.subject);
   fact("Id", l.id);
   const payload = l.text !== undefined ? pretty(l.text) : l.base64 || "";
   const kind = l.bytes === 0 ? "Payload: empty" : `Payload, ${count(l.bytes)} bytes` + (l.text === undefined ? ", base64" : "");
