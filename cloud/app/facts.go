@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"vendline/cloud/intake"
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
 	"vendline/cloud/statement"
@@ -19,6 +20,9 @@ type facts struct {
 	*ledger.Ledger
 	planograms planograms
 }
+
+// NewFacts books facts in a ledger, as a service does.
+func NewFacts(l *ledger.Ledger) intake.Facts { return facts{l, l} }
 
 func (f facts) Record(ctx context.Context, cabinet string, e wire.Event) error {
 	said := e.Fact

@@ -15,8 +15,9 @@ import (
 type Intake struct {
 	opt    Options
 	events *link
-	watch  *Watch  // nil if nobody wants to know of beats and states
-	births *births // nil without a Stock
+	say    func(topic string, payload []byte) bool // sends a message down, if it can
+	watch  *Watch                                  // nil if nobody wants to know of beats and states
+	births *births                                 // nil without a Stock
 	acks   *acks
 	graves *graves
 
@@ -48,6 +49,7 @@ func Start(o Options) (*Intake, error) {
 	if o.Commands != nil {
 		in.events.hear(shared + wire.TopicFilter(wire.ChannelAsk))
 	}
+	in.say = in.events.publish
 	in.events.open()
 	var born func(wire.State)
 	if o.Stock != nil {
@@ -126,23 +128,27 @@ func (in *Intake) serve() {
 // handle sees one message to its end.
 func (in *Intake) handle(m mqtt.Message) {
 	defer m.Ack()
-	cabinet, channel, ok := wire.ParseTopic(m.Topic())
+	in.take(m.Topic(), m.Payload())
+}
+
+func (in *Intake) take(topic string, payload []byte) {
+	cabinet, channel, ok := wire.ParseTopic(topic)
 	switch {
 	case ok && channel == wire.ChannelOrder:
-		in.order(cabinet, m.Payload())
+		in.order(cabinet, payload)
 	case ok && channel == wire.ChannelFact:
-		in.fact(cabinet, m.Payload())
+		in.fact(cabinet, payload)
 	case ok && channel == wire.ChannelAsk:
-		in.ask(cabinet, m.Payload())
+		in.ask(cabinet, payload)
 	default:
-		in.bury(letter{topic: m.Topic(), reason: "topic names no cabinet", payload: m.Payload()})
+		in.bury(letter{topic: topic, reason: "topic names no cabinet", payload: payload})
 	}
 }
 
 // publish sends a message down. If it cannot, or gets lost, the cabinet asks
 // again by sending its event again.
 func (in *Intake) publish(cabinet string, c wire.Channel, message any) {
-	if !in.events.publish(wire.Topic(cabinet, c), wire.Encode(message)) {
+	if !in.say(wire.Topic(cabinet, c), wire.Encode(message)) {
 		in.counts.unsaid.Add(1)
 	}
 }

@@ -54,6 +54,13 @@ func SQLite() Dialect {
 	}
 }
 
+// Over is d over another driver, by its name in database/sql: one that stands
+// between us and d's own, to trace it, or to try what happens when it lies.
+func (d Dialect) Over(driver string) Dialect {
+	d.driver = driver
+	return d
+}
+
 // duplicate reports whether err is a unique key's refusal.
 func duplicate(err error) bool {
 	var m *mysql.MySQLError
