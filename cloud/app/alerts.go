@@ -392,3 +392,67 @@ func (m alertMetrics) alerts(ctx context.Context, gauge setGauge) {
 		gauge(descAlerts, float64(v), k[:]...)
 	}
 }
+
+// fleetAlerts shows alerts to the page; that of the database itself is this
+// process's own.
+type fleetAlerts struct{ *App }
+
+func (f fleetAlerts) Alerts(ctx context.Context) ([]alert.Alert, error) {
+	all, err := f.Ledger.Alerts(ctx)
+	if err == nil && f.alerts.away != nil {
+		if one := f.alerts.away.Alert(); one.State != "" {
+			all = append(all, one)
+		}
+	}
+	return all, err
+}
+
+func (f fleetAlerts) AlertEvents(ctx context.Context, n int) ([]alert.Event, error) {
+	return f.Ledger.AlertEvents(ctx, n)
+}
+func (f fleetAlerts) Snoozes(ctx context.Context) ([]alert.Snooze, error) {
+	return f.Ledger.Snoozes(ctx)
+}
+func (f fleetAlerts) Snooze(ctx context.Context, s alert.Snooze) error {
+	return f.Ledger.Snooze(ctx, s)
+}
+func (f fleetAlerts) EndSnooze(ctx context.Context, id, who string) error {
+	return f.Ledger.EndSnooze(ctx, id, who)
+}
+func (f fleetAlerts) Rules() []alert.Rule { return f.alerts.rules }
+func (f fleetAlerts) NewID() string       { return f.Deps.ID() }
+
+func (f fleetAlerts) Unknown() map[string]string {
+	if f.alerts.evaluator == nil {
+		return nil
+	}
+	return f.alerts.evaluator.Unknown()
+}
+
+func (f fleetAlerts) Sinks() []string {
+	names := make([]string, len(f.alerts.sinks))
+	for i, s := range f.alerts.sinks {
+		names[i] = s.Name()
+	}
+	return names
+}
+
+// Test tells a sink that it works. DingTalk hears it within its pace all the same.
+func (f fleetAlerts) Test(ctx context.Context, name string) error {
+	i := slices.Index(f.Sinks(), name)
+	if i < 0 {
+		return errors.New("no sink has this name")
+	}
+	sink, now := f.alerts.sinks[i], f.Deps.Clock()
+	if p, ok := sink.(alert.Paced); ok {
+		next, err := f.Ledger.Turn(ctx, name, p.Pace())
+		if err != nil {
+			return err
+		}
+		if !next.IsZero() {
+			return errors.New("it may be spoken to again at " + next.Format(time.TimeOnly) + "; try again then")
+		}
+	}
+	return sink.Send(ctx, []alert.Notification{{ID: f.Deps.ID(), Sink: name, Key: "test", Rule: "test", Severity: alert.Info, State: alert.Resolved, Seq: 1,
+		Summary: "This is a test of " + name + ". It works.", Runbook: "Nothing to do.", Since: now, At: now, URL: f.Config.publicURL() + "/alerts"}})[0]
+}

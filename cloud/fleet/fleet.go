@@ -36,6 +36,8 @@ type Options struct {
 	Placed     func() int64                                    // orders placed by this process so far; nil: no rate is shown
 	Rebuild    func(ctx context.Context, cabinet string) error // loads a cabinet's stock; nil: no warm-up
 
+	Alerts Alerts // nil: there are none
+
 	Reconciliation Reconciliation // nil: there is no Redis to compare
 
 	Clock func() time.Time // nil means time.Now
@@ -109,6 +111,12 @@ func (f *Fleet) Mount(h Host) {
 		{http.MethodGet, "/v1/fleet/cases", f.readCases},
 		{http.MethodPost, "/v1/fleet/cases/:id/close", f.closeCase},
 		{http.MethodGet, "/v1/fleet/pipeline", f.readPipeline},
+		{http.MethodGet, "/alerts", compose(alertsHTML, alertsJS).ServeHTTP},
+		{http.MethodGet, "/v1/fleet/alerts", f.readAlerts},
+		{http.MethodPost, "/v1/fleet/alerts/:key/snooze", f.snoozeAlert},
+		{http.MethodDelete, "/v1/fleet/alerts/:key/snooze", f.endSnooze},
+		{http.MethodPost, "/v1/fleet/snoozes", f.snoozeRule},
+		{http.MethodPost, "/v1/fleet/sinks/:name/test", f.testSink},
 		{http.MethodGet, "/letters", compose(lettersHTML, lettersJS).ServeHTTP},
 		{http.MethodGet, "/v1/fleet/dead-letters", f.readLetters},
 		{http.MethodGet, "/v1/fleet/dead-letters/:id", f.readLetter},
