@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -83,9 +84,15 @@ func serves(nodes string) func(cabinet string) bool {
 	}
 }
 
+// meetLimit bounds the meeting: whoever waits for the connection may hold locks
+// that it needs.
+const meetLimit = 3 * time.Second
+
 // meet is what every new connection does before anybody uses it.
 func meet(gate *fence.Gate) func(ctx context.Context, c *redis.Conn) error {
 	return func(ctx context.Context, c *redis.Conn) error {
+		ctx, cancel := context.WithTimeout(ctx, meetLimit)
+		defer cancel()
 		s, err := describe(ctx, c, "")
 		if err != nil {
 			return err

@@ -100,6 +100,11 @@ func (f *Fence) Rebuild(ctx context.Context, cabinet string) error {
 const flight = 30 * time.Second
 
 func (f *Fence) rebuild(ctx context.Context, cabinet string) error {
+	// Redis is touched before the cabinet is locked: should a new server answer, it
+	// is met now (see Gate), which needs the locks that we are about to hold.
+	if _, err := f.Stock.Generation(ctx, cabinet); err != nil {
+		return err
+	}
 	loaded := false
 	err := f.Ledger.Rebuild(ctx, cabinet,
 		func(ctx context.Context, generation string) (bool, error) {
