@@ -149,15 +149,15 @@ var kindOf = map[string]outbox.Kind{
 func (l *Ledger) wayBack(ctx context.Context, tx *sql.Tx, d Letter) (way, error) {
 	switch d.Source {
 	case letter.Stock:
-		return l.stockWay(d, d.CreatedAt.UnixMilli())
+		return l.stockWay(ctx, tx, d, d.CreatedAt.UnixMilli())
 	case letter.Queue:
-		return l.stockWay(d, l.now())
+		return l.stockWay(ctx, tx, d, l.now())
 	case letter.DLQ:
 		var t outbox.Timer
 		if _, err := statement.Decode(d.Payload); err != nil && json.Unmarshal(d.Payload, &t) == nil && len(t.IDs) > 0 && t.At > 0 {
 			return l.rowWay(d, outbox.KindTimer, d.Payload, "its holds are looked at again")
 		}
-		return l.stockWay(d, l.now())
+		return l.stockWay(ctx, tx, d, l.now())
 	case letter.MQTT:
 		return l.mqttWay(d)
 	case letter.Effect:
@@ -171,8 +171,9 @@ func (l *Ledger) wayBack(ctx context.Context, tx *sql.Tx, d Letter) (way, error)
 	return way{}, refuse("nothing here knows the way of a " + d.Source + " letter")
 }
 
-// stockWay states a letter's statements again.
-func (l *Ledger) stockWay(d Letter, created int64) (way, error) {
+// stockWay states a letter's statements again. What the books do not say is not
+// stated: stock would move for an order or fact that nothing explains.
+func (l *Ledger) stockWay(ctx context.Context, tx *sql.Tx, d Letter, created int64) (way, error) {
 	if l.opt.Direct {
 		return way{}, refuse("step 8 does not run in synchronous mode: redrive it from a service in asynchronous mode")
 	}
@@ -187,8 +188,28 @@ func (l *Ledger) stockWay(d Letter, created int64) (way, error) {
 		if err := s.Check(); err != nil {
 			return way{}, refuse("no retry can make it possible: " + err.Error())
 		}
+		if err := l.inBooks(ctx, tx, s); err != nil {
+			return way{}, err
+		}
 	}
 	return way{rows: l.stockRows(m.Statements, created, l.now()+StockLease.Milliseconds()), action: fmt.Sprintf("%d statements go to step 8 again", len(m.Statements))}, nil
+}
+
+// inBooks refuses a statement of an order that is not there, or has not come so
+// far, or is of another cabinet; and of a fact that is not there.
+func (l *Ledger) inBooks(ctx context.Context, tx *sql.Tx, s statement.Statement) error {
+	q, args := "SELECT COUNT(*) FROM trade_order WHERE order_sn = ? AND cabinet_id = ? AND version >= ?", []any{s.ID, s.Cabinet, s.Version}
+	if s.State.Fact() {
+		q, args = "SELECT COUNT(*) FROM trade_fact WHERE fact_id = ? AND cabinet_id = ?", []any{s.ID, s.Cabinet}
+	}
+	var n int
+	if err := tx.QueryRowContext(ctx, q, args...).Scan(&n); err != nil {
+		return fmt.Errorf("look a statement up: %w", err)
+	}
+	if n == 0 {
+		return refuse(fmt.Sprintf("the books know nothing of %s %s, version %d, at %s: discard it", s.State, s.ID, s.Version, s.Cabinet))
+	}
+	return nil
 }
 
 // rowWay puts a payload back into the outbox, with no attempts counted. A

@@ -288,7 +288,15 @@ func redriveAtomic(t *testing.T, f *Fixture) {
 func redriveSources(t *testing.T, f *Fixture) {
 	topic := wire.Topic(cabinet, wire.ChannelFact)
 	fact := wire.Encode(wire.Event{V: wire.Version, ID: f.ID(), Cabinet: cabinet, Epoch: f.ID(), Seq: 1, Fact: &wire.Fact{Kind: wire.FactRestock, Lines: []wire.Line{{SKU: "cola", Qty: 2}}}})
-	states := statement.Message{Statements: []statement.Statement{{ID: f.ID(), Cabinet: cabinet, State: statement.RolledBack, Version: 1, Lines: []wire.Line{{SKU: "cola", Qty: 1}}}}}.Encode()
+	o := f.place(line("cola", 1))
+	f.settleAll()
+	f.exec("DELETE FROM local_msg")
+	state := statement.Statement{ID: o.ID, Cabinet: cabinet, State: statement.PreReserved, Version: 1, Lines: []wire.Line{{SKU: "cola", Qty: 1}}}
+	states := statement.Message{Statements: []statement.Statement{state}}.Encode()
+	state.Version = 2
+	ahead := statement.Message{Statements: []statement.Statement{state}}.Encode()
+	state.ID, state.State = f.ID(), statement.Sale
+	nowhere := statement.Message{Statements: []statement.Statement{state}}.Encode()
 	for _, c := range []struct {
 		name, source, payload string
 		meta                  map[string]string
@@ -300,6 +308,8 @@ func redriveSources(t *testing.T, f *Fixture) {
 		{"scan-order", letter.MQTT, "{}", map[string]string{"topic": wire.Topic(cabinet, wire.ChannelOrder)}, ""},
 		{"no topic", letter.MQTT, "{}", map[string]string{"topic": "x"}, ""},
 		{"stock message", letter.Queue, string(states), map[string]string{"topic": "StockTopic"}, outbox.KindStock},
+		{"a version that never was", letter.Queue, string(ahead), map[string]string{"topic": "StockTopic"}, ""},
+		{"a fact that never was", letter.DLQ, string(nowhere), map[string]string{"topic": "StockTopic"}, ""},
 		{"no stock message", letter.Queue, "x", map[string]string{"topic": "StockTopic"}, ""},
 		{"given up stock message", letter.DLQ, string(states), map[string]string{"topic": "StockTopic"}, outbox.KindStock},
 		{"given up hint", letter.DLQ, `{"at":1,"ids":["a"]}`, map[string]string{"topic": "TimerTopic"}, outbox.KindTimer},
