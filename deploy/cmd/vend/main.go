@@ -26,6 +26,7 @@ type cli struct {
 	Plan      planogramCmd   `cmd:"" name:"planogram" help:"What cabinets hold in which slot, and at which price."`
 	Letters   lettersCmd     `cmd:"" help:"Messages that nobody could process: list, show, redrive, discard."`
 	Outbox    outboxCmd      `cmd:"" help:"What waits in the outbox, and what is stuck there."`
+	Alerts    alertsCmd      `cmd:"" help:"What needs somebody now; snooze it, or test a sink."`
 	Bench     benchCmd       `cmd:"" help:"Measure the synchronous mode beside the asynchronous one, and the edge."`
 	Sim       simCmd         `cmd:"" help:"Random histories of the stock rules, with crashes and lost writes."`
 	Version   kong.VersionFlag
