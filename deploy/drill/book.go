@@ -2,6 +2,7 @@ package drill
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -56,6 +57,8 @@ type Book struct {
 	yes    []string // ids of phone orders, in order of their yes
 	heard  int      // definite answers
 	phases []phase
+	clocks []ClockRead
+	notes  []string
 	broken []Finding
 }
 
@@ -72,6 +75,56 @@ func (b *Book) Phase(fault string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.phases = append(b.phases, phase{fault, time.Now()})
+}
+
+// ClockRead says by how much vend-cloud's clock is wrong from an instant on.
+type ClockRead struct {
+	From int64 // Unix ms, by a right clock
+	By   int64 // ms
+}
+
+// Clock enters that vend-cloud's clock is wrong from now on.
+func (b *Book) Clock(by time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clocks = append(b.clocks, ClockRead{time.Now().UnixMilli(), by.Milliseconds()})
+}
+
+// Clocks lists how wrong it was, and from when on.
+func (b *Book) Clocks() []ClockRead {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.clocks)
+}
+
+// Forget strikes out what was refused before anything was kept of it.
+func (b *Book) Forget(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.events, id)
+}
+
+// Hung enters that somebody was left without any answer for too long.
+func (b *Book) Hung(detail string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = append(b.broken, Finding{Promise: answersInTime, Fault: b.faultAt(time.Now()), Detail: detail})
+}
+
+const answersInTime = "who asks a service that runs is answered in time, if only to come again"
+
+// Note enters what is worth telling and breaks no promise.
+func (b *Book) Note(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes = append(b.notes, b.faultAt(time.Now())+": "+fmt.Sprintf(format, args...))
+}
+
+// Notes lists them.
+func (b *Book) Notes() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.notes)
 }
 
 // FaultAt names the fault whose phase t falls into.

@@ -31,6 +31,7 @@ func (c *caller) close() { c.client.CloseIdleConnections() }
 // unknown or the answer asks to come again.
 type answer struct {
 	outcome Outcome
+	status  int // 0 when there was no answer
 	code    wire.Code
 	body    []byte
 	sent    time.Time
@@ -58,6 +59,7 @@ func (c *caller) post(ctx context.Context, url, key string, body []byte) answer 
 		return answer{}
 	}
 	a := judge(resp.StatusCode, text)
+	a.status = resp.StatusCode
 	a.sent = sent
 	return a
 }
@@ -67,7 +69,7 @@ func judge(status int, body []byte) answer {
 	case status >= 200 && status < 300:
 		return answer{outcome: Yes, body: body}
 	case status >= 500:
-		return answer{}
+		return answer{body: body}
 	}
 	var p struct {
 		Code      wire.Code `json:"code"`

@@ -12,7 +12,7 @@ import (
 
 // Read reads all stores. MySQL is read as of one instant.
 func (s *Site) Read(ctx context.Context, events []Event) (State, error) {
-	st := State{At: time.Now().UnixMilli(), Redis: map[string]RedisStock{}}
+	st := State{At: time.Now().UnixMilli(), Clocks: s.book.Clocks(), Redis: map[string]RedisStock{}}
 	if err := s.readTables(ctx, &st); err != nil {
 		return st, fmt.Errorf("drill: read MySQL: %w", err)
 	}

@@ -27,16 +27,37 @@ const overtime = 60 * time.Second
 
 // holdsEnded: an order's change is its last one; one that was rolled back at its
 // end was so in time, and one that is held still has time.
+// Where vend-cloud's clock was wrong, the times it wrote are put right first: a
+// hold lasts so long in real time. It can not end before a clock that was set
+// back is right again, or has caught up.
 func holdsEnded(e evidence, broken report) {
 	for _, o := range e.state.Orders {
-		ended := o.Changed
+		ended, expires := e.real(o.Changed), e.real(o.Created)+o.Expires-o.Created
 		if !final(o.Status) {
 			ended = e.state.At
 		}
-		if late := time.Duration(ended-o.Expires) * time.Millisecond; late > overtime {
+		if late := time.Duration(ended-expires) * time.Millisecond; late > overtime {
 			broken(o.ID, "", "%s (%s), %s after its hold's end", o.Status, o.Cause, late)
 		}
 	}
+}
+
+// boundary is how long a clock takes to hear that it is wrong, at most.
+const boundary = 2000 // ms
+
+// real is when it was by a right clock, when vend-cloud's said so.
+func (e evidence) real(said int64) int64 {
+	clocks := e.state.Clocks
+	for i := len(clocks) - 1; i >= 0; i-- {
+		at, to := said-clocks[i].By, e.state.At
+		if i+1 < len(clocks) {
+			to = clocks[i+1].From
+		}
+		if at >= clocks[i].From-boundary && at <= to+boundary {
+			return at
+		}
+	}
+	return said
 }
 
 // redisAgrees at rest: nothing is unapplied, so both say the very same.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 )
@@ -17,6 +19,7 @@ type run struct {
 	sampler  *Sampler
 	began    time.Time
 	strikes  []Strike
+	struck   []Fault
 	samples  int
 	oversold map[string]int64
 	state    State
@@ -24,15 +27,20 @@ type run struct {
 }
 
 // cycle strikes with every fault in turn while people order, then comes to rest.
-func (r *run) cycle(t *testing.T) {
-	faults := Faults()
+func (r *run) cycle(t *testing.T, scope Scope) {
+	only, err := regexp.Compile(given.only)
+	if err != nil {
+		t.Fatalf("-drill.only: %v", err)
+	}
+	faults := slices.DeleteFunc(Faults(scope), func(f Fault) bool { return !only.MatchString(f.Name) })
 	chance := r.site.Plan.Rand(6000)
 	r.open()
 	if _, err := r.load.Through(t.Context(), r.site); err != nil {
 		t.Error(err)
 	}
 	for i, f := range faults {
-		if f.Forgets && !faults[i-1].Forgets {
+		r.struck = append(r.struck, f)
+		if f.Forgets && i > 0 && !faults[i-1].Forgets {
 			r.till.Rest()
 		}
 		down := time.Second + time.Duration(chance.Int64N(int64(time.Second)))
@@ -54,7 +62,7 @@ func (r *run) open() {
 
 // strike hurts the site, and waits until orders go the whole path again.
 func (r *run) strike(t *testing.T, f Fault, down time.Duration) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+given.times.Pause)
 	defer cancel()
 	r.more(ctx, t)
 	before, err := r.site.generations(ctx)
@@ -64,7 +72,13 @@ func (r *run) strike(t *testing.T, f Fault, down time.Duration) {
 	}
 	r.book.Phase(f.Name)
 	began := time.Now()
-	if err := f.Strike(ctx, r.site, down); err != nil {
+	patient := func() {}
+	if f.Asked {
+		patient = r.site.Ask().Stop
+	}
+	err = f.Strike(ctx, r.site, down)
+	patient()
+	if err != nil {
 		t.Error(err)
 		return
 	}
@@ -80,7 +94,7 @@ func (r *run) strike(t *testing.T, f Fault, down time.Duration) {
 	after, err := r.site.generations(ctx)
 	if err != nil {
 		t.Error(err)
-	} else if !f.Forgets && !maps.Equal(before, after) {
+	} else if !f.Forgets && !f.Away && !maps.Equal(before, after) {
 		t.Errorf("a cabinet was fenced though Redis forgot nothing: its generations were %v, are %v", before, after)
 	}
 }
@@ -142,10 +156,13 @@ func (r *run) report(t *testing.T) {
 	s := Summarize(Result{Plan: r.site.Plan, Events: events, State: r.state, Strikes: r.strikes, Samples: r.samples,
 		Oversold: r.oversold, Repaired: repaired, Findings: r.findings})
 	s.Seconds = time.Since(r.began).Seconds()
-	for _, f := range Faults() {
+	for _, f := range r.struck {
 		if n, m := r.oversold[f.Name], repaired[f.Name]; !f.Forgets && (n > 0 || m > 0) {
 			t.Errorf("%s: %d units were oversold, %d were taken back, though Redis forgot nothing", f.Name, n, m)
 		}
+	}
+	for _, n := range r.book.Notes() {
+		t.Log(n)
 	}
 	s.Markdown(os.Stdout)
 	if given.out == "" {

@@ -5,7 +5,8 @@ import "vendline/shared/wire"
 // State is all that the stores say, read while nothing changes. It is plain
 // data, so that a test can corrupt it in every way a bug could.
 type State struct {
-	At          int64 // Unix ms when it was read
+	At          int64       // Unix ms when it was read
+	Clocks      []ClockRead // how wrong vend-cloud's clock was, and from when on
 	Stock       []StockRow
 	Orders      []OrderRow
 	Facts       []FactRow

@@ -32,6 +32,10 @@ type Options struct {
 	// between, at the broker's port.
 	BrokerIP string
 
+	// Volumes gives folders of Dir, such as "redis", a file system of their own of
+	// so many bytes, so that it can be full. It takes the right to mount.
+	Volumes map[string]int64
+
 	// Install lets Start install missing programs, as root or through sudo.
 	Install bool
 

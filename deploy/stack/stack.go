@@ -24,6 +24,7 @@ type Stack struct {
 	Namesrv, Broker *Server
 
 	options Options
+	volumes *volumes
 
 	mu    sync.Mutex
 	extra []*Server
@@ -52,6 +53,9 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 		return nil, err
 	}
 	s := &Stack{Dir: o.Dir, options: o}
+	if s.volumes, err = mountVolumes(o.Dir, o.Volumes); err != nil {
+		return nil, err
+	}
 	starts, ctx := errgroup.WithContext(ctx)
 	start := func(chosen bool, name string, run func(context.Context) error, servers ...**Server) {
 		if !chosen {
@@ -73,7 +77,7 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	start(o.Mosquitto, "mosquitto", s.startMosquitto, &s.Mosquitto)
 	start(o.RocketMQ, "rocketmq", s.startRocketMQ, &s.Namesrv, &s.Broker)
 	if err := starts.Wait(); err != nil {
-		return nil, errors.Join(err, s.Kill())
+		return nil, errors.Join(err, s.Kill(), s.volumes.unmount())
 	}
 	return s, nil
 }

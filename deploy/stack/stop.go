@@ -24,9 +24,9 @@ func (s *Stack) Stop() error {
 // Kill kills everything at once.
 func (s *Stack) Kill() error { return s.every((*Server).Kill) }
 
-// Discard kills everything and removes the folder, logs included.
+// Discard kills everything and removes volumes and folder, logs included.
 func (s *Stack) Discard() error {
-	return errors.Join(s.Kill(), os.RemoveAll(s.Dir))
+	return errors.Join(s.Kill(), s.volumes.unmount(), os.RemoveAll(s.Dir))
 }
 
 // KeepLogs removes what a stack that is down left in dir, but for its logs.
