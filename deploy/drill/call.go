@@ -76,21 +76,26 @@ func judge(status int, body []byte) answer {
 		Retryable bool      `json:"retryable"`
 	}
 	if json.Unmarshal(body, &p) != nil || p.Code == "" || p.Retryable {
-		return answer{}
+		return answer{body: body}
 	}
 	return answer{outcome: No, code: p.Code, body: body}
 }
 
-// insist repeats the very same request until a definite answer, or ctx ends.
+// insist repeats the very same request until a definite answer, or ctx ends;
+// then it tells what it was told last.
 func (c *caller) insist(ctx context.Context, r *rand.Rand, url, key string, body []byte) answer {
-	pause := 50 * time.Millisecond
+	pause, last := 50*time.Millisecond, answer{}
 	for {
-		if a := c.post(ctx, url, key, body); a.outcome != Unanswered {
+		a := c.post(ctx, url, key, body)
+		if a.outcome != Unanswered {
 			return a
+		}
+		if a.status != 0 {
+			last = a
 		}
 		select {
 		case <-ctx.Done():
-			return answer{}
+			return answer{status: last.status, body: last.body}
 		case <-time.After(pause/2 + time.Duration(r.Int64N(int64(pause)))):
 		}
 		pause = min(2*pause, 800*time.Millisecond)

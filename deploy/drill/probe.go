@@ -50,6 +50,7 @@ func (p *probe) done(cabinet, leg string) {
 // interrupted and given back.
 func (p *probe) byPhone(ctx context.Context, cabinet string, r *rand.Rand) error {
 	w := wish{cabinet: cabinet, user: "prober", lines: []wire.Line{{SKU: ProbeSKU, Qty: 1}}}
+	var last answer
 	for ctx.Err() == nil {
 		key := app.NewID()
 		e := p.load.enter(Phone, key, key, w)
@@ -59,8 +60,9 @@ func (p *probe) byPhone(ctx context.Context, cabinet string, r *rand.Rand) error
 			p.done(cabinet, "phone")
 			return p.applied(ctx, e)
 		}
+		last = a
 	}
-	return fmt.Errorf("drill: no order by phone comes through at %s", cabinet)
+	return fmt.Errorf("drill: no order by phone comes through at %s, the last answer was %d %s", cabinet, last.status, last.body)
 }
 
 func (p *probe) byScan(ctx context.Context, cabinet string, r *rand.Rand) error {
