@@ -25,16 +25,16 @@ func (g *Group) Add(name string) {
 	}
 }
 
-// named is ": C001, C002, …", or nothing.
+// named is " (C001, C002, …)", or nothing.
 func (g Group) named() string {
 	if len(g.Examples) == 0 {
-		return "."
+		return ""
 	}
 	more := ""
 	if g.Count > int64(len(g.Examples)) {
 		more = ", …"
 	}
-	return ": " + strings.Join(g.Examples, ", ") + more
+	return " (" + strings.Join(g.Examples, ", ") + more + ")"
 }
 
 // Backlog is one kind of outbox row that waits.
@@ -86,7 +86,7 @@ func lately(r *Rule, read func(context.Context, time.Time, int) (Group, error), 
 		if err != nil || g.Count < max(r.Threshold, 1) {
 			return nil, err
 		}
-		return one(g, fmt.Sprintf(format, g.Count, short(r.After))), nil
+		return one(g, fmt.Sprintf(format, short(r.After), g.Count)), nil
 	}
 }
 
@@ -101,7 +101,7 @@ func cases(r *Rule, s Sources, text string, kinds ...string) Condition {
 		if err != nil || g.Count < max(r.Threshold, 1) {
 			return nil, err
 		}
-		return one(g, fmt.Sprintf("%d %s", g.Count, text)), nil
+		return one(g, fmt.Sprintf("%s: %d", text, g.Count)), nil
 	}
 }
 
@@ -121,7 +121,7 @@ func cabinets(r *Rule, s Sources, text string, so func(Cabinet) bool) Condition 
 		if g.Count < max(r.Threshold, 1) {
 			return nil, nil
 		}
-		return one(g, fmt.Sprintf("%d of %d cabinets %s", g.Count, len(all), text)), nil
+		return one(g, fmt.Sprintf("Cabinets %s: %d of %d", text, g.Count, len(all))), nil
 	}
 }
 
@@ -133,7 +133,7 @@ func lag(r *Rule, s Sources) Condition {
 		for _, b := range all {
 			if b.Depth > 0 && b.Oldest >= r.After {
 				out = append(out, Reading{Labels: map[string]string{"kind": b.Kind}, Count: b.Depth,
-					Summary: fmt.Sprintf("%d outbox rows of kind %s wait, the oldest for more than %s.", b.Depth, b.Kind, short(r.After))})
+					Summary: fmt.Sprintf("Outbox rows of kind %s that wait: %d, the oldest for more than %s.", b.Kind, b.Depth, short(r.After))})
 			}
 		}
 		return out, err
@@ -146,7 +146,7 @@ func depth(r *Rule, s Sources) Condition {
 		if err != nil || n < r.Threshold {
 			return nil, err
 		}
-		return []Reading{{Count: n, Summary: fmt.Sprintf("%d stock messages wait at the queue for step 8.", n)}}, nil
+		return []Reading{{Count: n, Summary: fmt.Sprintf("Stock messages that wait for step 8: %d.", n)}}, nil
 	}
 }
 
@@ -193,7 +193,7 @@ func letters(r *Rule, s Sources) Condition {
 		if err != nil || g.Count < r.Threshold {
 			return nil, err
 		}
-		return one(g, fmt.Sprintf("%d dead letters are open", g.Count)), nil
+		return one(g, fmt.Sprintf("Dead letters open: %d", g.Count)), nil
 	}
 }
 
