@@ -38,9 +38,11 @@ bench: build ## the table of the README, measured here
 	@bash deploy/install.sh
 	$(VEND) bench
 
-drill: ## kill each part under load, then check the invariants; CYCLES=3
+drill: ## kill, freeze, fill, slow down and set wrong each part under load; CYCLES=20
 	@bash deploy/install.sh
-	go test -count=1 -timeout 60m -v ./deploy/drill -drill.cycles=$(or $(CYCLES),3) -drill.each -drill.out=$(CURDIR)/var/drill
+	go test -count=1 -timeout 12h -v ./deploy/drill -drill.cycles=$(or $(CYCLES),20) -drill.costly=$(or $(CYCLES),20) -drill.links \
+		-drill.pause=$(or $(PAUSE),30s) -drill.cut=10s -drill.slow=5s -drill.full=10s -drill.out=$(CURDIR)/var/drill
+	go run ./deploy/cmd/vend drill-table var/drill/drill.json
 
 sim: build ## random histories of the stock rules, with crashes and lost writes
 	$(VEND) sim --seeds $(or $(SEEDS),1000)

@@ -14,6 +14,7 @@ import (
 
 // Summary is what a run showed.
 type Summary struct {
+	Date         string            `json:"date"` // of its end
 	Seed         uint64            `json:"seed"`
 	Seconds      float64           `json:"seconds"`
 	Orders       int               `json:"orders_asked_for"`
@@ -58,7 +59,7 @@ type Result struct {
 
 // Summarize counts per fault, in the order of the strikes.
 func Summarize(r Result) Summary {
-	s := Summary{Seed: r.Plan.Seed, Samples: r.Samples, Broken: len(r.Findings), Codes: map[wire.Code]int{}}
+	s := Summary{Date: time.Now().UTC().Format(time.DateOnly), Seed: r.Plan.Seed, Samples: r.Samples, Broken: len(r.Findings), Codes: map[wire.Code]int{}}
 	placed := map[string]bool{}
 	for _, o := range r.State.Orders {
 		placed[o.ID] = !o.Orphan

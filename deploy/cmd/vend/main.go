@@ -29,6 +29,7 @@ type cli struct {
 	Alerts    alertsCmd      `cmd:"" help:"What needs somebody now; snooze it, or test a sink."`
 	Bench     benchCmd       `cmd:"" help:"Measure the synchronous mode beside the asynchronous one, and the edge."`
 	Sim       simCmd         `cmd:"" help:"Random histories of the stock rules, with crashes and lost writes."`
+	Drills    drillTableCmd  `cmd:"" name:"drill-table" help:"The README's reliability table, from what drills wrote down."`
 	Version   kong.VersionFlag
 }
 
