@@ -36,7 +36,7 @@ func Run(t *testing.T, target Target) {
 		intents(), synchronous(), fallbacks(), handovers(), histories(),
 	}
 	if target.Shared {
-		all = append(all, faults())
+		all = append(all, faults(), outages())
 	}
 	for _, some := range all {
 		for _, p := range some {
