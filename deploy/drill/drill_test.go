@@ -27,11 +27,11 @@ type options struct {
 func flags() *options {
 	o := &options{}
 	flag.IntVar(&o.cycles, "drill.cycles", 1, "how often every fault strikes")
-	flag.IntVar(&o.costly, "drill.costly", 1, "in how many of the cycles disks are full and clocks jump, too")
+	flag.IntVar(&o.costly, "drill.costly", 1, "in how many of the cycles processes freeze, disks are full and clocks jump, too")
 	flag.BoolVar(&o.links, "drill.links", false, "make every link bad in every way in each cycle, not in one way, another each time")
 	flag.StringVar(&o.only, "drill.only", "", "strike with the faults that this regular expression matches, only")
 	flag.DurationVar(&o.times.Pause, "drill.pause", 4*time.Second, "how long a process is frozen")
-	flag.DurationVar(&o.times.Slow, "drill.slow", 1500*time.Millisecond, "how long a link is slow, or a clock wrong")
+	flag.DurationVar(&o.times.Slow, "drill.slow", time.Second, "how long a link is slow, or a clock wrong")
 	flag.DurationVar(&o.times.Cut, "drill.cut", 3*time.Second, "how long a link is half open")
 	flag.DurationVar(&o.times.Full, "drill.full", 3*time.Second, "how long a disk is full")
 	flag.Uint64Var(&o.seed, "drill.seed", 0, "seed of baskets, choices and pauses; 0 draws one")

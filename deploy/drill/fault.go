@@ -27,15 +27,15 @@ type Fault struct {
 // Scope says which faults strike in a cycle.
 type Scope struct {
 	Cycle    int  // from 0
-	Costly   bool // those that take long, too: full disks and wrong clocks
+	Costly   bool // those that take long, too: frozen processes, full disks, wrong clocks
 	AllLinks bool // every link is bad in every way; else each in one way a cycle
 }
 
 // Faults are those of a cycle, in the order they strike.
 func Faults(scope Scope) []Fault {
-	all := pauseFaults()
-	all = append(all, toxicFaults(scope.AllLinks, scope.Cycle)...)
+	all := toxicFaults(scope.AllLinks, scope.Cycle)
 	if scope.Costly {
+		all = append(all, pauseFaults()...)
 		all = append(all, diskFaults()...)
 		all = append(all, jumpFaults()...)
 	}

@@ -2,6 +2,7 @@ package drill
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"regexp"
@@ -121,7 +122,11 @@ func (r *run) rest(t *testing.T) {
 		t.Error(err)
 	}
 	r.load.Stop(time.Minute)
-	quiet := r.site.Quiet(ctx)
+	back, err := r.site.passTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := errors.Join(r.site.Quiet(ctx), back())
 	if quiet != nil {
 		t.Error(quiet)
 	}
@@ -131,7 +136,6 @@ func (r *run) rest(t *testing.T) {
 		r.oversold[fault] = max(r.oversold[fault], n)
 	}
 	events, broken := r.book.Events()
-	var err error
 	if r.state, err = r.site.Read(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}

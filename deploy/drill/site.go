@@ -33,6 +33,7 @@ type Site struct {
 
 	links *Links
 	book  *Book
+	ahead time.Duration    // how far vend-cloud's clock was ahead since the last rest
 	phone string           // address of vend-cloud for phones
 	marks map[string]int64 // where each log ended before the last blow
 
