@@ -127,7 +127,7 @@ func (s *Stock) Masters(ctx context.Context) ([]fence.Server, error) {
 		all = append(all, server)
 		return nil
 	})
-	if errors.Is(err, errReplica) { // demoted; the client hears so with the next reload
+	if err != nil { // it is away, or demoted: somebody else may serve its slots
 		cluster.ReloadState(ctx)
 	}
 	return all, err

@@ -47,6 +47,13 @@ func Client(url string, more Servers) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.IsClusterMode || o.MasterName == "" && len(o.Addrs) > 1 {
+		cluster := o.Cluster()
+		// A master that died moves nothing: nobody is left to say MOVED, and since no
+		// command is repeated the client would go on asking the dead for a minute.
+		cluster.ClusterStateReloadInterval = time.Second
+		return redis.NewClusterClient(cluster), nil
+	}
 	return redis.NewUniversalClient(o), nil
 }
 

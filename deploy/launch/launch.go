@@ -70,11 +70,19 @@ func Cloud(ctx context.Context, s *stack.Stack, bin Binaries, o CloudOptions) (*
 	return s.Add(ctx, stack.Process{
 		Name: o.Name, Program: bin.Cloud, Addr: o.HTTP, Env: o.Env,
 		Args: append([]string{
-			"--http", o.HTTP, "--ledger", "mysql:" + o.DSN, "--stock", "redis://" + d.RedisAddr, "--queue", "rocketmq://" + namesrv,
+			"--http", o.HTTP, "--ledger", "mysql:" + o.DSN, "--stock", stock(d), "--queue", "rocketmq://" + namesrv,
 			"--mqtt", d.MQTTURL, "--mqtt-user", d.MQTTUser, "--mqtt-password-file", d.MQTTPasswordFile, "--instance", o.Name,
 		}, o.Extra...),
 		Ready: func(ctx context.Context) error { return Answers(ctx, "http://"+o.HTTP+"/readyz") },
 	})
+}
+
+// stock is where Redis is, however many servers it has.
+func stock(d *stack.Description) string {
+	if d.StockURL != "" {
+		return d.StockURL
+	}
+	return "redis://" + d.RedisAddr
 }
 
 // AgentOptions say how an agent is to run.

@@ -16,6 +16,7 @@ type Description struct {
 	Dir string `json:"dir"`
 
 	RedisAddr string `json:"redis_addr,omitempty"` // host:port
+	StockURL  string `json:"stock_url,omitempty"`  // of a cluster or sentinels, as --stock takes it
 	MySQLDSN  string `json:"mysql_dsn,omitempty"`  // for go-sql-driver; may create databases vendline_…
 
 	MQTTURL          string            `json:"mqtt_url,omitempty"` // tcp://host:port

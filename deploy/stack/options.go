@@ -14,6 +14,10 @@ type Options struct {
 
 	Redis, MariaDB, Mosquitto, RocketMQ bool
 
+	// RedisCluster and RedisSentinel, in the place of Redis, start several
+	// redis-servers that fail over: see Stack.Nodes and Stack.Sentinels.
+	RedisCluster, RedisSentinel bool
+
 	// Ports are chosen free where they are 0.
 	Ports Ports
 

@@ -22,7 +22,7 @@ type program struct {
 // wanted lists the programs that the chosen servers need.
 func (o Options) wanted() []program {
 	var all []program
-	if o.Redis {
+	if o.Redis || o.RedisCluster || o.RedisSentinel {
 		all = append(all, program{"redis-server", "redis-server", "redis"})
 	}
 	if o.MariaDB {

@@ -23,6 +23,10 @@ type Stack struct {
 	// answers at once but knows the broker only after up to 10 s.
 	Namesrv, Broker *Server
 
+	// Nodes are the redis-servers of a cluster, masters first as it was created, or
+	// the first master and its replicas that Sentinels watch.
+	Nodes, Sentinels []*Server
+
 	options Options
 	volumes *volumes
 
@@ -73,6 +77,8 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 		})
 	}
 	start(o.Redis, "redis", s.startRedis, &s.Redis)
+	start(o.RedisCluster, "redis cluster", s.startRedisCluster)
+	start(o.RedisSentinel, "redis with sentinels", s.startRedisSentinel)
 	start(o.MariaDB, "mariadb", s.startMariaDB, &s.MariaDB)
 	start(o.Mosquitto, "mosquitto", s.startMosquitto, &s.Mosquitto)
 	start(o.RocketMQ, "rocketmq", s.startRocketMQ, &s.Namesrv, &s.Broker)
@@ -142,6 +148,7 @@ func (s *Stack) Servers() []*Server {
 			all = append(all, server)
 		}
 	}
+	all = append(append(all, s.Nodes...), s.Sentinels...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append(all, s.extra...)

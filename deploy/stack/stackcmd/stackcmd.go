@@ -22,7 +22,7 @@ type Stack struct {
 
 // Servers says which servers, and how large.
 type Servers struct {
-	Only       []string `help:"Start only these (redis, mariadb, mosquitto, rocketmq)." enum:"redis,mariadb,mosquitto,rocketmq" placeholder:"NAME,…"`
+	Only       []string `help:"Start only these (redis, redis-cluster, redis-sentinel, mariadb, mosquitto, rocketmq)." enum:"redis,redis-cluster,redis-sentinel,mariadb,mosquitto,rocketmq" placeholder:"NAME,…"`
 	Cabinets   []string `help:"Cabinets that may connect to the MQTT broker." default:"C001,C002" placeholder:"ID,…"`
 	BufferPool string   `help:"InnoDB's buffer pool." default:"256M" placeholder:"SIZE"`
 	RedoLog    string   `help:"InnoDB's redo log." default:"128M" placeholder:"SIZE"`
@@ -38,6 +38,10 @@ func (s Servers) options() stack.Options {
 		switch name {
 		case "redis":
 			o.Redis = true
+		case "redis-cluster":
+			o.RedisCluster = true
+		case "redis-sentinel":
+			o.RedisSentinel = true
 		case "mariadb":
 			o.MariaDB = true
 		case "mosquitto":
