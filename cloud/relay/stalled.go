@@ -34,6 +34,8 @@ type Stalled struct {
 
 	Taken atomic.Int64 // rows applied past the queue
 
+	tell time.Time // from when on it may be said again that the queue is silent
+
 	mu    sync.Mutex
 	heard map[int]time.Time // when a shard was last handled
 	under map[int]int       // handlers under way
@@ -101,6 +103,9 @@ func (s *Stalled) silence() time.Duration {
 	return s.Silence
 }
 
+// tellEvery is the shortest time between two lines that say so.
+const tellEvery = 30 * time.Second
+
 // most rows of one hand-over.
 const most = 64
 
@@ -141,7 +146,10 @@ func (s *Stalled) look(ctx context.Context) int {
 	}
 	if len(rows) > 0 {
 		s.Taken.Add(int64(len(rows)))
-		s.Log.Warn("the queue brings nothing; its rows go to step 8 directly", "rows", len(rows), "shards", shards)
+		if now := s.Clock(); !now.Before(s.tell) {
+			s.tell = now.Add(tellEvery)
+			s.Log.Warn("the queue brings nothing; its rows go to step 8 directly", "rows", len(rows), "shards", shards, "rows_so_far", s.Taken.Load())
+		}
 	}
 	return len(rows)
 }
