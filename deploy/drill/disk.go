@@ -182,7 +182,7 @@ func ledgerFull(ctx context.Context, s *Site) error {
 	_, err := s.db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS drill_full (id BIGINT PRIMARY KEY) ENGINE=InnoDB")
 	if err == nil {
 		_, err = s.db.ExecContext(ctx, "DROP TABLE drill_full")
-		return errors.Join(errors.New("MariaDB makes a table"), err)
+		return errors.Join(errors.New("a table is made in MariaDB"), err)
 	}
 	for _, full := range []string{"28", "full", "No space"} {
 		if strings.Contains(err.Error(), full) {
@@ -198,7 +198,7 @@ func redisRefuses(ctx context.Context, s *Site) error {
 	if err != nil && strings.Contains(err.Error(), "MISCONF") {
 		return nil
 	}
-	return errors.Join(errors.New("Redis takes a key"), err)
+	return errors.Join(errors.New("a key is taken by Redis"), err)
 }
 
 // logSizes is where each log ends now.

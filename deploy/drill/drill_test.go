@@ -47,7 +47,7 @@ func drills() map[string]func(*testing.T) {
 	if testing.Short() {
 		return nil
 	}
-	return map[string]func(*testing.T){"nothing acknowledged is lost": everyPartIsKilled}
+	return map[string]func(*testing.T){"nothing acknowledged is lost": everyPartIsKilled, "the embedded form with a full disk": embeddedDiskFull}
 }
 
 func TestDrill(t *testing.T) {
