@@ -39,7 +39,7 @@ type Stock struct {
 	opt     Options
 	lua     lua.Scripts
 	ttl     int64 // seconds a marker lives
-	baskets *group.Group[taking]
+	baskets []*group.Group[taking]
 }
 
 var (
@@ -71,12 +71,39 @@ func New(rdb redis.UniversalClient, opt Options) *Stock {
 	} else {
 		s.lua = lua.Embedded()
 	}
-	s.baskets = group.New(group.Options{Max: opt.Pipeline, Workers: opt.InFlight}, s.take)
+	for range lanes(rdb) {
+		s.baskets = append(s.baskets, group.New(group.Options{Max: opt.Pipeline, Workers: opt.InFlight}, s.take))
+	}
 	return s
 }
 
 // Close carries out the baskets already handed in and refuses later ones.
-func (s *Stock) Close() { s.baskets.Close() }
+func (s *Stock) Close() {
+	for _, g := range s.baskets {
+		g.Close()
+	}
+}
+
+// clusterLanes share the slots of a cluster evenly.
+const clusterLanes = 16
+
+// lanes is how many pipelines stand beside one another. On a cluster the slots
+// are shared among some, so that baskets for a master that hangs hold up few of
+// those for others.
+func lanes(rdb redis.UniversalClient) int {
+	if _, ok := rdb.(*redis.ClusterClient); ok {
+		return clusterLanes
+	}
+	return 1
+}
+
+// lane is the pipeline that a cabinet's baskets share.
+func (s *Stock) lane(cabinet string) *group.Group[taking] {
+	if len(s.baskets) == 1 {
+		return s.baskets[0]
+	}
+	return s.baskets[lua.Slot(cabinet)*len(s.baskets)/16384]
+}
 
 // Ping reports whether Redis answers.
 func (s *Stock) Ping(ctx context.Context) error {

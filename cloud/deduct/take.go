@@ -25,7 +25,7 @@ type taking struct {
 func (s *Stock) Deduct(ctx context.Context, b order.Basket) (order.Taken, error) {
 	b.Items = canonical(b.Items)
 	t := &taking{basket: b, keys: lua.KeysOf(b.Cabinet, b.ID, b.User)}
-	if err := s.baskets.Do(ctx, t); err != nil {
+	if err := s.lane(b.Cabinet).Do(ctx, t); err != nil {
 		return order.Taken{}, fmt.Errorf("deduct %s: %w", b.ID, err)
 	}
 	r := t.call.reply
