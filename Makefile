@@ -44,7 +44,8 @@ drill: ## kill, freeze, fill, slow down and set wrong each part under load; CYCL
 		-drill.pause=$(or $(PAUSE),30s) -drill.cut=10s -drill.slow=5s -drill.full=10s -drill.out=$(CURDIR)/var/drill
 	go run ./deploy/cmd/vend drill-table var/drill/drill.json
 
-sim: build ## random histories of the stock rules, with crashes and lost writes
+sim: build ## random histories of the whole system by a seed: crashes, losses, duplicates, time; SEEDS=1000
+	$(VEND) sim --model
 	$(VEND) sim --seeds $(or $(SEEDS),1000)
 
 lint: ## staticcheck

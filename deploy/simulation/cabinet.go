@@ -34,16 +34,17 @@ type cabinet struct {
 	cut     int       // the power goes at this many durable steps from now; 0: it stays
 	dark    bool      // it has gone
 
-	kept   map[string]bool // events that were promised to be kept: id → heard of by the cloud
-	orders map[string]bool // of them, orders
-	motors map[string]int  // command → times its motors turned
+	kept   map[string]bool              // events that were promised to be kept: id → heard of by the cloud
+	orders map[string]bool              // of them, orders
+	motors map[string]int               // command → times its motors turned
+	log    map[string][]dispense.Result // what motors did and the agent has not taken yet: it outlives a power cut
 }
 
 // errPower is a step that a power cut took away.
 var errPower = errors.New("the power went")
 
 func newCabinet(w *world, id string) (*cabinet, error) {
-	c := &cabinet{w: w, id: id, dir: filepath.Join(w.dir, id), units: opening(), kept: map[string]bool{}, orders: map[string]bool{}, motors: map[string]int{}}
+	c := &cabinet{w: w, id: id, dir: filepath.Join(w.dir, id), units: opening(), kept: map[string]bool{}, orders: map[string]bool{}, motors: map[string]int{}, log: map[string][]dispense.Result{}}
 	return c, c.boot()
 }
 
@@ -242,7 +243,7 @@ func (c *cabinet) hear(l letter) {
 func (c *cabinet) vend() {
 	var cmd dispense.Command
 	var ok bool
-	if !c.do("next", func() (err error) { cmd, ok, err = c.journal.Next(c.w.ctx); return err }) || !ok {
+	if !c.do("takes a command", func() (err error) { cmd, ok, err = c.journal.Next(c.w.ctx); return err }) || !ok {
 		return
 	}
 	c.motors[cmd.ID]++
@@ -252,7 +253,8 @@ func (c *cabinet) vend() {
 	var results []dispense.Result
 	for _, l := range cmd.Lines {
 		n := l.Qty
-		if c.w.fire(Jammed, 8) {
+		if c.w.rng.IntN(8) == 0 { // motors jam in quiet times too
+			c.w.fired[Jammed]++
 			n = c.w.rng.IntN(l.Qty)
 		}
 		if int64(n) > c.units[l.SKU] {
@@ -270,15 +272,25 @@ func (c *cabinet) vend() {
 		}
 		results = append(results, dispense.Result{SKU: l.SKU, State: state, Units: &n})
 	}
-	if c.w.fire(Unsure, 12) { // whether it dropped is in the motor's log, if anywhere
+	c.log[cmd.ID] = results
+	if c.w.fire(Unsure, 8) { // the agent cannot know; the motors' log does, once somebody reads it
 		c.w.trace(c.id, "power cut at the motor", tail(cmd.Order))
 		c.restart()
 		return
 	}
-	c.do("vended "+tail(cmd.Order), func() error {
-		_, err := c.journal.Result(c.w.ctx, cmd.ID, results, true)
-		return err
-	})
+	c.tell(cmd.ID)
+}
+
+// tell has the firmware say what its motors did, until it is taken.
+func (c *cabinet) tell(ids ...string) {
+	for _, id := range ids {
+		if c.do("vended "+tail(id), func() error {
+			_, err := c.journal.Result(c.w.ctx, id, c.log[id], true)
+			return err
+		}) {
+			delete(c.log, id)
+		}
+	}
 }
 
 // sweep ends what nobody took or told of in time.

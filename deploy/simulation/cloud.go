@@ -165,7 +165,7 @@ func (p *cloud) compare(frozen bool) {
 	before := p.w.lossy
 	_, err := p.auditor.Round(p.w.ctx, cabinetIDs(), false, func(o reconcile.Outcome) {
 		if o.Finding != nil {
-			if !before {
+			if !before && !p.w.lossy {
 				p.w.say("reconcile finds %+v at %s though Redis lost nothing", o.Finding.Lines, o.Finding.Cabinet)
 			}
 			p.w.trace(p.name, "reconcile", fmt.Sprintf("differs: %+v", o.Finding.Lines))

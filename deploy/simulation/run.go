@@ -95,6 +95,10 @@ func (w *world) happen() {
 		}
 	case x < 52 && any:
 		s.pay(p, id)
+		if w.rng.IntN(2) == 0 { // and has the money ready
+			w.resume(w.tasks[len(w.tasks)-1])
+			s.give(id)
+		}
 	case x < 64 && any:
 		s.give(id)
 		s.callback(p, id)
@@ -112,10 +116,12 @@ func (w *world) happen() {
 		c.transmit(1 + w.rng.IntN(4))
 	case x < 106:
 		w.deliver()
+		w.deliver()
 	case x < 112:
+		c.do("asks", func() error { return c.asker.Ask() })
 		c.vend()
 	case x < 115:
-		c.do("asks", func() error { return c.asker.Ask() })
+		c.tell(sorted(c.log)...)
 	case x < 116:
 		c.sweep()
 	case x < 119:
@@ -274,6 +280,7 @@ func (w *world) round() {
 	run("expire", p, func() { _, err := p.timers.Sweep(w.ctx); w.check("sweep of holds", err) })
 	w.letters()
 	for _, c := range w.cabinets {
+		c.tell(sorted(c.log)...)
 		for range 8 {
 			c.vend()
 		}

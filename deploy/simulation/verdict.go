@@ -25,7 +25,7 @@ func (w *world) waiting() (n int) {
 	}
 	for _, c := range w.cabinets {
 		s := c.journal.Status()
-		n += int(c.box.Depth()) + s.Ready + s.Dispensing
+		n += int(c.box.Depth()) + s.Ready + s.Dispensing + len(c.log)
 	}
 	return n + len(w.queue.msgs) + len(w.post)
 }
@@ -78,6 +78,9 @@ func (w *world) judgeStock(p *cloud, c *cabinet) {
 	}
 	if truth := w.model.truth(c.id); !ledgertest.Same(available, truth) {
 		w.say("available at %s is %v, the model says %v", c.id, available, truth)
+	}
+	if !ledgertest.Same(available, c.units) {
+		w.say("available at %s is %v, in its slots are %v", c.id, available, c.units)
 	}
 	if redis, err := p.stock.Sellable(w.ctx, c.id); err != nil || !ledgertest.Same(redis, available) {
 		w.say("Redis sells %v at %s, available is %v (%v)", redis, c.id, available, err)

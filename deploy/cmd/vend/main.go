@@ -28,7 +28,8 @@ type cli struct {
 	Outbox    outboxCmd      `cmd:"" help:"What waits in the outbox, and what is stuck there."`
 	Alerts    alertsCmd      `cmd:"" help:"What needs somebody now; snooze it, or test a sink."`
 	Bench     benchCmd       `cmd:"" help:"Measure the synchronous mode beside the asynchronous one, and the edge."`
-	Sim       simCmd         `cmd:"" help:"Random histories of the stock rules, with crashes and lost writes."`
+	Sim       simCmd         `cmd:"" help:"Random histories of the whole system by a seed: crashes, losses, duplicates, time."`
+	Replay    replayCmd      `cmd:"" help:"Tell the history of one seed of 'sim', step by step."`
 	Drills    drillTableCmd  `cmd:"" name:"drill-table" help:"The README's reliability table, from what drills wrote down."`
 	Version   kong.VersionFlag
 }
