@@ -155,7 +155,11 @@ func (a *App) startRunners(context.Context) error {
 	ef := &effect.Runner{Stock: a.slow.stock, Ledger: a.Ledger, Fence: a.Fence}
 	a.carry(&outbox.Runner{Kind: outbox.KindStock, Carry: re.Stock, Lease: ledger.StockLease, Linger: stockLinger})
 	a.carry(&outbox.Runner{Kind: outbox.KindTimer, Carry: re.Timer, Lease: ledger.QuickLease, Linger: timerLinger})
-	a.carry(&outbox.Runner{Kind: outbox.KindRedis, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: 2, Batch: 16, Rest: a.away})
+	workers := 2
+	if kind, _ := scheme(a.Config.Stock); kind == "redis-cluster" {
+		workers = 16 // one that waits for a master that hangs keeps none from the others
+	}
+	a.carry(&outbox.Runner{Kind: outbox.KindRedis, Carry: ef.Carry, Lease: ledger.QuickLease, Workers: workers, Batch: 16, Rest: a.away})
 	return nil
 }
 

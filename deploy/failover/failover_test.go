@@ -98,7 +98,7 @@ func failOver(t *testing.T, o stack.Options) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go s.sample(ctx)
-	wait := s.load(ctx, 10)
+	wait := s.load(ctx, 2)
 	time.Sleep(2 * time.Second)
 	for cycle := range *cycles {
 		for _, b := range blows() {
@@ -133,6 +133,8 @@ func (s *site) strike(name string, b blow) {
 	time.Sleep(3 * time.Second) // the old master follows, and what it was asked is asked again
 	s.failingOver(false)
 	time.Sleep(2 * time.Second)
+	slow, no, yes := s.felt(began, without)
+	s.t.Logf("elsewhere: slowest answer %.2f s, %d yes, %d no", slow.Seconds(), yes, no)
 	s.t.Logf("%-36s fenced after %.2f s, healed after %.2f s; longest time without an order there %.2f s, at %d cabinets elsewhere %.2f s",
 		name, after.Seconds(), healed.Seconds(), s.gap(began, with).Seconds(), len(without), s.gap(began, without).Seconds())
 	if after > 50*time.Second {

@@ -102,14 +102,15 @@ func (s *site) doubted() bool {
 	return s.doubtful
 }
 
-// load has people order, and cancel, until ctx ends.
-func (s *site) load(ctx context.Context, people int) (wait func()) {
+// load has people order, and cancel, until ctx ends: as many at each cabinet, so
+// that those who wait at one are missing at no other.
+func (s *site) load(ctx context.Context, each int) (wait func()) {
 	var all sync.WaitGroup
-	for n := range people {
+	for n := range each * cabinets {
 		r := rand.New(rand.NewPCG(uint64(n), 5))
 		all.Go(func() {
 			for ctx.Err() == nil {
-				s.shop(r)
+				s.shop(cabinet(n%cabinets), r)
 			}
 		})
 	}
@@ -117,8 +118,8 @@ func (s *site) load(ctx context.Context, people int) (wait func()) {
 }
 
 // shop is one shopper: new every time, so that nobody's hold replaces another.
-func (s *site) shop(r *rand.Rand) {
-	c, key := cabinet(r.IntN(cabinets)), app.NewID()
+func (s *site) shop(c string, r *rand.Rand) {
+	key := app.NewID()
 	o := Op{Kind: Take, Units: 1 + r.IntN(3), Called: time.Since(s.began), Doubted: s.doubted()}
 	status, body := s.insist("/v1/orders", key, fmt.Sprintf(`{"cabinet":%q,"user":"u-%s","lines":[{"sku":"cola","qty":%d}]}`, c, key, o.Units))
 	o.Back, o.Yes, o.Unknown = time.Since(s.began), status == http.StatusCreated, status == 0
@@ -132,7 +133,7 @@ func (s *site) shop(r *rand.Rand) {
 		s.accepted[c] = append(s.accepted[c], time.Now())
 		s.mu.Unlock()
 	}
-	time.Sleep(time.Duration(r.IntN(120)) * time.Millisecond)
+	time.Sleep(time.Duration(50+r.IntN(200)) * time.Millisecond)
 	if !o.Yes || r.IntN(20) == 0 {
 		return
 	}
@@ -288,4 +289,22 @@ func (s *site) gap(since time.Time, some []string) (longest time.Duration) {
 		}
 	}
 	return longest
+}
+
+// felt is what those who ordered at some cabinets since then felt of a blow.
+func (s *site) felt(since time.Time, some []string) (slowest time.Duration, no, yes int) {
+	for _, c := range some {
+		for _, o := range s.history.Ops(c) {
+			if o.Kind != Take || o.Back < since.Sub(s.began) {
+				continue
+			}
+			slowest = max(slowest, o.Back-o.Called)
+			if o.Yes {
+				yes++
+			} else {
+				no++
+			}
+		}
+	}
+	return slowest, no, yes
 }
