@@ -131,7 +131,11 @@ func (v *vend) conclude(ctx context.Context, l *order.Line, r lineReport, detail
 		return v.call(ctx, order.CaseLineUnknown, l, "the cabinet cannot tell whether it dropped")
 	case wire.Failed:
 		slot, err := slotFor(ctx, v.tx, v.order.Cabinet, l.SKU)
+		freed := false // by news that was booked first and came later at the cabinet
 		if err == nil {
+			freed, err = overtaken(ctx, v.tx, Fact{Cabinet: v.order.Cabinet, Epoch: r.epoch, Seq: r.seq}, slot, v.b.now)
+		}
+		if err == nil && !freed {
 			fault := order.SlotFault{Cabinet: v.order.Cabinet, Slot: slot, SKU: l.SKU, Fault: "did not dispense: " + detail}
 			err = v.l.closeSlot(ctx, v.tx, fault, v.order.ID, v.b.now)
 		}

@@ -45,7 +45,7 @@ func (l *Ledger) SlotFaults(ctx context.Context) ([]order.SlotFault, error) {
 // cabinet sends it again.
 func (l *Ledger) RecordSlotFault(ctx context.Context, f Fact, slot, fault string) error {
 	return l.recordAlone(ctx, f, false, func(tx *sql.Tx, b *rowSet) ([]order.Order, error) {
-		old, err := overtaken(ctx, tx, f, slot)
+		old, err := overtaken(ctx, tx, f, slot, b.now)
 		if err != nil || old {
 			return nil, err
 		}
@@ -64,24 +64,49 @@ func (l *Ledger) RecordSlotFault(ctx context.Context, f Fact, slot, fault string
 	})
 }
 
-// overtaken reports whether a later fact about the slot is booked already.
-func overtaken(ctx context.Context, tx *sql.Tx, f Fact, slot string) (bool, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT body FROM trade_fact WHERE cabinet_id = ? AND epoch = ? AND seq > ? AND kind = ?", f.Cabinet, f.Epoch, f.Seq, string(SlotFault))
+// overtaking is how late news may come and still find what overtook it.
+const overtaking = 7 * markAge
+
+// overtaken reports whether something later about the slot is booked already: it
+// was out of order, or works again, or a line of it failed.
+func overtaken(ctx context.Context, tx *sql.Tx, f Fact, slot string, now int64) (bool, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT body FROM trade_fact WHERE cabinet_id = ? AND created_at >= ? AND epoch = ? AND seq > ? AND kind IN (?, ?)",
+		f.Cabinet, now-overtaking, f.Epoch, f.Seq, string(SlotFault), string(Dispense))
 	if err != nil {
 		return false, fmt.Errorf("read later faults: %w", err)
 	}
 	defer rows.Close()
+	var failed []string
 	for rows.Next() {
 		var body []byte
 		var said wire.Fact
 		if err := rows.Scan(&body); err != nil {
 			return false, fmt.Errorf("read later faults: %w", err)
 		}
-		if json.Unmarshal(body, &said) == nil && said.Slot == slot {
+		if json.Unmarshal(body, &said) != nil {
+			continue
+		}
+		if said.Kind == wire.FactSlotFault && said.Slot == slot {
 			return true, nil
 		}
+		if said.Dispense == nil {
+			continue
+		}
+		for _, l := range said.Dispense.Lines {
+			if l.State == wire.Failed {
+				failed = append(failed, l.SKU)
+			}
+		}
 	}
-	return false, rows.Err()
+	if err := rows.Err(); err != nil || len(failed) == 0 {
+		return false, err
+	}
+	for _, sku := range failed {
+		if its, err := slotFor(ctx, tx, f.Cabinet, sku); err != nil || its == slot {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // closeSlot suspends a slot and calls a person. A slot that was repaired and

@@ -24,6 +24,7 @@ func results() []promise {
 		{"what did not drop after its refund returns to stock now", resultReturnsLate},
 		{"without money that is here nothing is refunded", resultUnpaid},
 		{"a slot that works again is sold again, whichever news comes first", slotNews},
+		{"a slot that failed and was freed is as the later of both says", slotFreed},
 		{"sync: a failed line is refunded and its units are back at once", resultDirect},
 		{"sync: a shortage takes back a paid order that no cabinet heard of", shortageDirect},
 	}
@@ -257,6 +258,35 @@ func slotNews(t *testing.T, f *Fixture) {
 			f.wantCases()
 		}
 	}
+}
+
+func slotFreed(t *testing.T, f *Fixture) {
+	g := f.log(cabinet)
+	failed := func() (ledger.Fact, wire.Dispense) {
+		o := f.paid(line("chips", 1))
+		f.offer()
+		fact, d := g.report(o, wire.DispenseLine{SKU: "chips", State: wire.Failed})
+		fact.Body = wire.Encode(wire.Fact{Kind: wire.FactDispense, Dispense: &d})
+		return fact, d
+	}
+	free := func() ledger.Fact {
+		fact := g.fact(ledger.SlotFault)
+		fact.Body = wire.Encode(wire.Fact{Kind: wire.FactSlotFault, Slot: "chips"})
+		return fact
+	}
+	jam, d := failed()
+	freed := free()
+	f.ok(f.RecordSlotFault(f.ctx, freed, "chips", "")) // its news overtook the jam's
+	f.ok(f.RecordDispense(f.ctx, jam, d))
+	f.wantFaults()
+	f.settleAll()
+
+	freed = free()
+	jam, d = failed()
+	f.ok(f.RecordDispense(f.ctx, jam, d))
+	f.ok(f.RecordSlotFault(f.ctx, freed, "chips", "")) // of before the jam
+	f.wantFaults("C1/chips/chips")
+	f.settleAll()
 }
 
 func resultDirect(t *testing.T, f *Fixture) {
