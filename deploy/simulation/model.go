@@ -132,6 +132,10 @@ func (w *world) adoptFacts(cabinet string) {
 
 // compareModel holds the ledger to the model, and each stock row to itself.
 func (w *world) compareModel(step string) {
+	for _, why := range w.refused {
+		w.say("after %s: the database refuses a statement: %s", step, why)
+	}
+	w.refused = nil
 	for _, c := range cabinetIDs() {
 		want := w.model.truth(c)
 		truth, err := ledgertest.Truth(w.ctx, w.db, c, opening())

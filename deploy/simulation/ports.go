@@ -303,6 +303,7 @@ func (l ledgerPort) OpenCommands(ctx context.Context, c string) ([]wire.Vend, er
 func (l ledgerPort) AbandonCommand(ctx context.Context, id string, before time.Time) error {
 	return write(l.p, "abandon", func() error {
 		err := l.Ledger.AbandonCommand(ctx, id, before)
+		l.p.w.abandoned = true
 		l.p.w.adopt(cabinetIDs()...)
 		return err
 	})

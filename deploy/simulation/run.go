@@ -27,7 +27,7 @@ type Result struct {
 	Steps  int           `json:"steps"`
 	Orders int           `json:"orders"` // that stand
 	Facts  int           `json:"facts"`
-	Deaths int           `json:"deaths"`
+	Lost   int           `json:"holds_lost"` // taken back for want of stock
 }
 
 // Run plays the history of a seed. An error says that it could not be played.
@@ -52,7 +52,7 @@ func Run(seed uint64, opt Options) (Result, error) {
 	}
 	w.rest()
 	w.judge()
-	return Result{Seed: seed, Wrong: w.wrong, Hash: w.hash(), Fired: w.fired, Steps: w.steps, Orders: len(w.model.orders), Facts: len(w.model.facts), Deaths: w.fired[CloudDies]}, nil
+	return Result{Seed: seed, Wrong: w.wrong, Hash: w.hash(), Fired: w.fired, Steps: w.steps, Orders: len(w.model.orders), Facts: len(w.model.facts), Lost: w.lost}, nil
 }
 
 // memory is a folder that is not on a disk, where there is one: the histories

@@ -72,17 +72,22 @@ type world struct {
 	now    time.Time
 	serial int64
 
-	calm    bool // faults have ended
-	dumps   []dump
-	server  int   // which start of Redis this is: what its run id would say
-	evicted int64 // keys that it has dropped, as it says itself
-	away    bool  // Redis does not answer
-	lossy   bool  // Redis has lost something in this history
-	unmet   bool  // … which nobody has been told
-	fired   map[Fault]int
-	wrong   []string
-	sum     hash.Hash
-	steps   int
+	calm      bool // faults have ended
+	dumps     []dump
+	server    int   // which start of Redis this is: what its run id would say
+	evicted   int64 // keys that it has dropped, as it says itself
+	away      bool  // Redis does not answer
+	lossy     bool  // Redis has lost something in this history
+	unmet     bool  // … which nobody has been told
+	fired     map[Fault]int
+	abandoned bool // a paid order was given up: what dropped of it is unknown
+	wrong     []string
+	sum       hash.Hash
+	steps     int
+
+	refused []string // statements that the database would not take
+	unwatch func()
+	lost    int // holds that were taken back for want of stock
 }
 
 // empty is a database with its schema, cabinets and catalogue, copied for each
@@ -129,6 +134,7 @@ func newWorld(seed uint64, opt Options, dir string) (*world, error) {
 	if w.db, err = sql.Open("sqlite", "file:"+w.file+"?_pragma=busy_timeout(10000)"); err != nil {
 		return nil, err
 	}
+	w.unwatch = watch(w.file, func(err error) { w.refused = append(w.refused, err.Error()) })
 	w.redis = miniredis.NewMiniRedis()
 	if err := w.redis.Start(); err != nil {
 		return nil, err
@@ -158,6 +164,7 @@ func (w *world) close() {
 	for _, c := range w.cabinets {
 		c.close()
 	}
+	w.unwatch()
 	w.redis.Close()
 	_ = w.db.Close()
 }
