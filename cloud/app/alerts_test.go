@@ -82,6 +82,9 @@ func TestPrometheusRulesAreTwinsOfOurOwn(t *testing.T) {
 		t.Errorf("the example reads %v", scrape["rule_files"])
 	}
 	a, url := embedded(t, nil)
+	if err := a.intake.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	a.alerts.began = time.Time{} // it has listened to cabinets for long
 	_, text := ask(t, http.MethodGet, url+"/metrics", "")
 	there := map[string]bool{}
