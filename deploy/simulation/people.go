@@ -57,7 +57,8 @@ func (s *people) place(p *cloud, id string) {
 			s.first[id] = o
 		case err == nil && !o.SameContent(first):
 			s.w.say("%s was first told %+v, then %+v", id, first, o)
-		case errors.As(err, &no) && heard && !s.w.lossy && !no.Code.Retryable():
+		// As in cloud/model, a no under a generation that is stale is excused.
+		case errors.As(err, &no) && heard && !s.w.lossy && !s.w.stale[r.Cabinet] && !no.Code.Retryable():
 			s.w.say("%s was told yes, then %v", id, no)
 		case err != nil && no == nil && !s.unknown(err):
 			s.w.say("an order is answered %v", err)

@@ -162,6 +162,12 @@ func (l ledgerPort) Place(ctx context.Context, p *order.Placement) error {
 		err := l.Ledger.Place(ctx, p)
 		if err == nil {
 			l.p.w.model.stands(p.Order)
+			for _, line := range p.Order.Lines {
+				if l.p.w.model.truth(p.Order.Cabinet)[line.SKU] < 0 {
+					l.p.w.over++
+					break
+				}
+			}
 		}
 		return err
 	})
@@ -174,6 +180,7 @@ func (l ledgerPort) PlaceFallback(ctx context.Context, o order.Order, items []or
 		back()
 		if err == nil {
 			l.p.w.model.stands(o)
+			l.p.w.stale[o.Cabinet] = true
 		}
 		return err
 	})
@@ -184,6 +191,7 @@ func (l ledgerPort) RetryFallback(ctx context.Context, o order.Order, items []or
 		after, err := l.Ledger.RetryFallback(ctx, o, items)
 		if err == nil {
 			l.p.w.model.stands(after)
+			l.p.w.stale[after.Cabinet] = true
 		}
 		return after, err
 	})
@@ -206,7 +214,13 @@ func (l ledgerPort) Rebuild(ctx context.Context, c string, current func(context.
 			return err
 		}
 	}
-	return closed(l.p, "rebuild "+c, func() error { return l.Ledger.Rebuild(ctx, c, current, load) })
+	return closed(l.p, "rebuild "+c, func() error {
+		err := l.Ledger.Rebuild(ctx, c, current, load)
+		if err == nil {
+			delete(w.stale, c)
+		}
+		return err
+	})
 }
 
 func (l ledgerPort) Locked(ctx context.Context, c string, do func(context.Context, reconcile.Desk) error) error {

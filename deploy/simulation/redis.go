@@ -62,7 +62,7 @@ func (w *world) loseRedis() {
 		w.evicted++
 		w.fired[RedisEvicts]++
 		w.trace("redis", "drops", key)
-	case x < 3 || len(w.dumps) == 0:
+	case x == 1 || len(w.dumps) == 0:
 		w.redis.FlushAll()
 		w.server++
 		w.fired[RedisEmpty]++
@@ -76,7 +76,7 @@ func (w *world) loseRedis() {
 		w.trace("redis", "comes back", "with an older dump")
 	}
 	w.lossy = true
-	if w.rng.IntN(3) == 0 { // its run id says nothing: a replica under the same name, say
+	if w.rng.IntN(2) == 0 { // its run id says nothing: a replica under the same name, say
 		w.unmet = true
 		w.fired[MetLate]++
 	}

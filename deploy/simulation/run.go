@@ -28,6 +28,7 @@ type Result struct {
 	Orders int           `json:"orders"` // that stand
 	Facts  int           `json:"facts"`
 	Lost   int           `json:"holds_lost"` // taken back for want of stock
+	Over   int           `json:"oversold"`   // orders that were promised what Redis had forgotten to be gone
 }
 
 // Run plays the history of a seed. An error says that it could not be played.
@@ -52,7 +53,7 @@ func Run(seed uint64, opt Options) (Result, error) {
 	}
 	w.rest()
 	w.judge()
-	return Result{Seed: seed, Wrong: w.wrong, Hash: w.hash(), Fired: w.fired, Steps: w.steps, Orders: len(w.model.orders), Facts: len(w.model.facts), Lost: w.lost}, nil
+	return Result{Seed: seed, Wrong: w.wrong, Hash: w.hash(), Fired: w.fired, Steps: w.steps, Orders: len(w.model.orders), Facts: len(w.model.facts), Lost: w.lost, Over: w.over}, nil
 }
 
 // memory is a folder that is not on a disk, where there is one: the histories
@@ -119,6 +120,9 @@ func (w *world) happen() {
 		w.deliver()
 	case x < 112:
 		c.do("asks", func() error { return c.asker.Ask() })
+		for range 3 {
+			w.deliver()
+		}
 		c.vend()
 	case x < 115:
 		c.tell(sorted(c.log)...)
@@ -147,7 +151,7 @@ func (w *world) happen() {
 		if w.rng.IntN(20) == 0 {
 			w.pass(hold)
 		}
-	case x < 192:
+	case x < 193:
 		w.save()
 	default:
 		w.breaks(c)
@@ -189,8 +193,8 @@ func (w *world) breaks(c *cabinet) {
 
 func (w *world) anyKind() outbox.Kind {
 	all := kinds()
-	if x := w.rng.IntN(10); x < 6 { // stock, timer and Redis rows are most of them
-		return all[[]int{0, 0, 0, 2, 2, 1}[x]]
+	if x := w.rng.IntN(10); x < 7 { // stock, timer and Redis rows are most of them, then what was paid
+		return all[[]int{0, 0, 2, 2, 1, 3, 3}[x]]
 	}
 	return all[3+w.rng.IntN(len(all)-3)]
 }
@@ -278,6 +282,9 @@ func (w *world) round() {
 	}
 	run("orphans", p, func() { w.check("orphan sweep", p.sweeper.Sweep(w.ctx)) })
 	run("expire", p, func() { _, err := p.timers.Sweep(w.ctx); w.check("sweep of holds", err) })
+	for _, c := range w.cabinets { // what was just paid waits a minute for its motors
+		c.do("asks", func() error { return c.asker.Ask() })
+	}
 	w.letters()
 	for _, c := range w.cabinets {
 		c.tell(sorted(c.log)...)
