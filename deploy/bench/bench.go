@@ -21,7 +21,7 @@ type Config struct {
 	Dir      string // data of the servers
 	Binaries launch.Binaries
 	NoEdge   bool          // leave the agent out
-	NoLife   bool          // leave the ends of orders out: expiry, callbacks
+	NoLife   bool          // leave the ends of orders out: expiry, reconcile, callbacks
 	Each     time.Duration // length of a measurement
 	Rates    []float64     // open loop, orders a second offered
 	Modes    []string      // sync, async
@@ -69,6 +69,11 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 			return r, fmt.Errorf("bench: expiry: %w", err)
 		}
 		fmt.Fprintln(cfg.Out, r.Expiry)
+		fmt.Fprintf(cfg.Out, "\n%d cabinets reconciled\n", reconcileCabinets)
+		if r.Reconcile, err = reconcile(ctx, cfg, s, d); err != nil {
+			return r, fmt.Errorf("bench: reconcile: %w", err)
+		}
+		fmt.Fprintln(cfg.Out, r.Reconcile)
 		fmt.Fprintf(cfg.Out, "\n%d payment callbacks a second for %s\n", callbackRate, callbackFor)
 		if r.Callbacks, err = callbacks(ctx, cfg, s, d); err != nil {
 			return r, fmt.Errorf("bench: callbacks: %w", err)

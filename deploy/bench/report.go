@@ -19,6 +19,7 @@ type Report struct {
 	Machine   Machine      `json:"machine"`
 	Scenarios []Scenario   `json:"scenarios"`
 	Expiry    *Expiry      `json:"expiry,omitempty"`
+	Reconcile *Reconcile   `json:"reconcile,omitempty"`
 	Callbacks *Callbacks   `json:"callbacks,omitempty"`
 	Edge      *edge.Result `json:"edge,omitempty"`
 }
@@ -90,6 +91,9 @@ func (r Report) Print(w io.Writer) {
 	t.Flush()
 	if r.Expiry != nil {
 		fmt.Fprintf(w, "\n%s\n", r.Expiry)
+	}
+	if r.Reconcile != nil {
+		fmt.Fprintf(w, "\n%s\n", r.Reconcile)
 	}
 	if r.Callbacks != nil {
 		fmt.Fprintf(w, "\n%s\n", r.Callbacks)
