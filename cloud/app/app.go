@@ -103,6 +103,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (*App, error) {
 		{"timers", a.startTimers},
 		{"orphan sweep", a.startSweep},
 		{"reconciliation", a.startReconcile},
+		{"audit", a.startAudit},
+		{"warm-up", a.startWarmup},
 		{"intake", a.startIntake},
 		{"alerts", a.startAlerts},
 		{"http", a.openHTTP},

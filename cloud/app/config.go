@@ -57,6 +57,8 @@ type Config struct {
 	Grace          time.Duration // after which a hold without an order is given back
 	Allowance      int           // most units of a SKU that an offline cabinet may sell on its own; below 0 none
 	ReconcileEvery time.Duration // between rounds over all cabinets; below 0 there are none
+	WarmupAt       string        // times of day, see ParsePeaks; empty is none
+	WarmupZone     string        // where these are; empty is UTC
 	Shards         int           // queues of the stock topic
 	Namespace      string        // put before topics and groups, so that fleets can share a broker
 
@@ -133,6 +135,12 @@ func (c Config) Check() error {
 	}
 	if n := len(c.CallbackSecret); n > 0 && n < minSecret {
 		return fmt.Errorf("the callback secret has %d bytes; it needs %d at least", n, minSecret)
+	}
+	if _, err := ParsePeaks(c.WarmupAt); err != nil {
+		return err
+	}
+	if _, err := c.warmupZone(); err != nil {
+		return err
 	}
 	for _, part := range []struct{ name, value string }{{"ledger", c.Ledger}, {"stock", c.Stock}, {"queue", c.Queue}} {
 		if part.value == "" && (c.Mode == ModeAsync || part.name == "ledger") {

@@ -21,7 +21,7 @@ func (a *App) openFleet(server *api.Server) error {
 	if a.Stock != nil {
 		opt.Live, opt.Rebuild, opt.Reconciliation = a.slow.stock, a.Fence.Rebuild, reconciliation{a}
 	}
-	opt.Alerts = fleetAlerts{a}
+	opt.Alerts, opt.Audits, opt.Groups = fleetAlerts{a}, books{a}, a.Ledger
 	if a.queue != nil && a.Config.has(RoleConsumer) {
 		opt.Depth = a.depth
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Alerts Alerts // nil: there are none
 
 	Reconciliation Reconciliation // nil: there is no Redis to compare
+	Groups         Groups         // nil: there are none
+	Audits         Audits         // nil: nobody audits
 
 	Clock func() time.Time // nil means time.Now
 	Log   *slog.Logger     // nil means silence
@@ -124,10 +126,13 @@ func (f *Fleet) Mount(h Host) {
 		{http.MethodPost, "/v1/fleet/dead-letters/discard", f.discard},
 		{http.MethodGet, "/v1/fleet/outbox", f.readOutbox},
 		{http.MethodPost, "/v1/fleet/warmup", f.warmup},
+		{http.MethodPut, "/v1/fleet/cabinets/:id/group", f.setGroup},
 		{http.MethodGet, "/reconcile", compose(reconcileHTML, reconcileJS).ServeHTTP},
 		{http.MethodGet, "/v1/fleet/reconcile", f.readReconcile},
 		{http.MethodPost, "/v1/fleet/reconcile", f.runReconcile},
 		{http.MethodGet, "/v1/fleet/incidents", f.readIncidents},
+		{http.MethodGet, "/v1/fleet/audit", f.readAudit},
+		{http.MethodPost, "/v1/fleet/audit", f.runAudit},
 	} {
 		h.Handle(r.method, r.path, r.serve)
 	}

@@ -17,10 +17,11 @@ import (
 // mostNamed is the most cabinets that one warm-up may name; "all" has no limit.
 const mostNamed = 1000
 
-// warmupBody says which cabinets to load: some, or all.
+// warmupBody says which cabinets to load: some, a group, or all.
 type warmupBody struct {
 	Cabinets []string `json:"cabinets"`
 	All      bool     `json:"all"`
+	Group    string   `json:"group"`
 }
 
 // progress is one line of a warm-up's answer. The last line has no cabinet.
@@ -81,8 +82,10 @@ func (f *Fleet) toWarm(w http.ResponseWriter, r *http.Request) ([]string, error)
 	switch {
 	case f.opt.Rebuild == nil:
 		return nil, &order.Refusal{Code: wire.CodeNotFound, Detail: "this service keeps no stock that could be warmed up"}
-	case b.All == (len(b.Cabinets) > 0):
-		return nil, &wire.FieldError{Path: "cabinets", Problem: "must name cabinets, or all must be true"}
+	case b.Group != "" && !b.All && len(b.Cabinets) == 0:
+		return f.grouped(r.Context(), b.Group)
+	case b.Group != "" || b.All == (len(b.Cabinets) > 0):
+		return nil, &wire.FieldError{Path: "cabinets", Problem: "must name cabinets, or group must name one, or all must be true"}
 	case len(b.Cabinets) > mostNamed:
 		return nil, &wire.FieldError{Path: "cabinets", Problem: "must name at most " + strconv.Itoa(mostNamed) + "; use all"}
 	case b.All:

@@ -32,7 +32,7 @@ func (l *Ledger) migrate(ctx context.Context) error {
 	if l.dialect.name == "mysql" {
 		dialect = database.DialectMySQL
 	}
-	p, err := goose.NewProvider(dialect, l.read, dir)
+	p, err := goose.NewProvider(dialect, l.read, dir, goose.WithAllowOutofOrder(true)) // features number theirs ahead
 	if err != nil {
 		return fmt.Errorf("ledger: migrations: %w", err)
 	}

@@ -43,10 +43,13 @@ func (l *Ledger) snapshot(ctx context.Context, tx *sql.Tx, cabinet string) (fenc
 // its shard. A row carries the very changed_at of the orders it states, so skew
 // between services cannot put an unknown order before it. None is "now, all".
 func (l *Ledger) watermark(ctx context.Context, tx *sql.Tx, cabinet string) (int64, error) {
+	return l.shardWatermark(ctx, tx, l.Shard(cabinet))
+}
+
+func (l *Ledger) shardWatermark(ctx context.Context, tx *sql.Tx, shard int) (int64, error) {
 	// One statement: a burial or a redrive between two would be seen by neither.
 	const q = `SELECT MIN(at) FROM (SELECT MIN(created_at) AS at FROM local_msg WHERE kind = 'stock' AND shard = ?
 		UNION ALL SELECT MIN(created_at) FROM dead_letter WHERE source = '` + stockSource + `' AND state = 'open' AND shard = ?) oldest`
-	shard := l.Shard(cabinet)
 	var at sql.NullInt64
 	if err := tx.QueryRowContext(ctx, q, shard, shard).Scan(&at); err != nil {
 		return 0, fmt.Errorf("read watermark: %w", err)

@@ -30,4 +30,5 @@ const (
 	CaseVendedRefunded  CaseKind = "vended_refunded"  // dispensed after all, and refunded already
 	CaseSlotFault       CaseKind = "slot_fault"       // a slot is out of order
 	CaseShortage        CaseKind = "shortage"         // paid orders that could not be met
+	CaseBooks           CaseKind = "books"            // the ledger's own books do not agree
 )

@@ -35,6 +35,8 @@ type flags struct {
 	Holds                int           `help:"Most unpaid orders of one shopper. At one cabinet the next order always replaces an unpaid one; -1 turns both off." default:"5" env:"VENDLINE_HOLDS"`
 	Grace                time.Duration `help:"After which stock held for no order is given back." default:"30s" env:"VENDLINE_GRACE"`
 	ReconcileEvery       time.Duration `help:"Time between two rounds that compare Redis with the ledger, over the whole fleet; -1s turns them off." default:"10m" env:"VENDLINE_RECONCILE_EVERY"`
+	WarmupAt             string        `help:"Times of day when Redis is loaded before a peak: all cabinets, or a group's." env:"VENDLINE_WARMUP_AT" placeholder:"07:30; 11:45=north"`
+	WarmupZone           string        `help:"Time zone of --warmup-at." default:"UTC" env:"VENDLINE_WARMUP_ZONE"`
 	PublicURL            string        `help:"Where payment providers and shoppers reach --http; empty is http:// and --http." env:"VENDLINE_PUBLIC_URL" placeholder:"https://vend.example"`
 	Payments             string        `help:"JSON file with WeChat Pay and Alipay; see docs/payments.md." type:"existingfile" env:"VENDLINE_PAYMENTS"`
 	PaySandboxURL        string        `help:"A sandbox payment server, or embedded:<file of its charges> for one in this process. No money moves." env:"VENDLINE_PAY_SANDBOX_URL"`
@@ -92,7 +94,7 @@ func run(ctx context.Context, f flags) error {
 	a, err := app.New(ctx, app.Config{
 		PublicURL: f.PublicURL, Payments: pay, Sandbox: embedded, Intents: f.Intents, FallbackRate: f.FallbackRate, CallbackSecret: callbacks, Alerts: f.Alerts,
 		Roles: f.Roles, Mode: f.Mode, HTTP: f.HTTP, Ledger: f.Ledger, Stock: f.Stock, Queue: f.Queue,
-		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace, ReconcileEvery: f.ReconcileEvery,
+		MQTT: f.MQTT, MQTTUser: f.MQTTUser, MQTTPassword: password, Instance: f.Instance, Namespace: f.Namespace, Hold: f.Hold, Holds: f.Holds, Grace: f.Grace, ReconcileEvery: f.ReconcileEvery, WarmupAt: f.WarmupAt, WarmupZone: f.WarmupZone,
 	}, deps)
 	if err != nil {
 		return err

@@ -235,7 +235,7 @@ function step(title, n, note) {
 
 const caseNames = {
   payment_mismatch: "payment differs", payment_unknown: "money for no order", refund_stuck: "refund stuck", not_dispensed: "not dispensed",
-  line_unknown: "dispensed or not?", vended_refunded: "dispensed and refunded", slot_fault: "slot out of order", shortage: "shortage",
+  line_unknown: "dispensed or not?", vended_refunded: "dispensed and refunded", slot_fault: "slot out of order", shortage: "shortage", books: "books do not agree",
 };
 
 // What waits for a person. A note that is being written is not drawn over.

@@ -9,6 +9,9 @@ func (f *Fixture) Invariants() {
 	for _, w := range wrong {
 		f.t.Error(w)
 	}
+	for _, d := range f.audited() {
+		f.t.Errorf("the ledger's own audit finds %s", d)
+	}
 	for c, opening := range f.opening {
 		want, err := Truth(f.ctx, f.DB, c, opening)
 		f.ok(err)

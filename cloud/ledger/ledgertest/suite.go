@@ -33,7 +33,7 @@ func Run(t *testing.T, target Target) {
 		schema(), placements(), groups(), replaced(), transitions(), retries(), openings(), captures(), refunds(), facts(),
 		commands(), results(), stocktakes(), offline(), planograms(), searches(),
 		statements(), failures(), shortages(), generations(), servers(), effects(), orphans(), outboxes(), letters(), alerts(), prunes(),
-		intents(), synchronous(), fallbacks(), handovers(), histories(),
+		intents(), synchronous(), fallbacks(), handovers(), histories(), audits(), jobs(), findings(),
 	}
 	if target.Shared {
 		all = append(all, faults(), outages())

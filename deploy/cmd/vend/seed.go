@@ -15,6 +15,7 @@ import (
 type seedCmd struct {
 	Ledger   string   `help:"mysql:<dsn> or sqlite:<path>." required:"" env:"VENDLINE_LEDGER"`
 	Cabinets []string `arg:"" help:"Cabinet ids, e.g. C001 C002."`
+	Group    string   `help:"Group that the cabinets are warmed up with; see warmup --group."`
 	Units    int64    `help:"Opening stock of each product." default:"50"`
 }
 
@@ -31,11 +32,14 @@ func (c seedCmd) Run(ctx context.Context) error {
 			return fmt.Errorf("%q cannot be a cabinet: 1 to 32 letters, digits, '_' or '-'", id)
 		}
 	}
-	return seed(ctx, dialect, dsn, c.Cabinets, c.Units)
+	if c.Group != "" && !wire.ValidCabinet(c.Group) {
+		return fmt.Errorf("%q cannot be a group: 1 to 32 letters, digits, '_' or '-'", c.Group)
+	}
+	return seed(ctx, dialect, dsn, c.Cabinets, c.Units, c.Group)
 }
 
 // seed leaves what exists alone, so that it can be run again.
-func seed(ctx context.Context, d ledger.Dialect, dsn string, cabinets []string, units int64) error {
+func seed(ctx context.Context, d ledger.Dialect, dsn string, cabinets []string, units int64, group string) error {
 	l, err := ledger.Open(ctx, d, dsn, ledger.Options{Clock: time.Now, ID: app.NewID, Token: app.NewToken})
 	if err != nil {
 		return err
@@ -51,6 +55,11 @@ func seed(ctx context.Context, d ledger.Dialect, dsn string, cabinets []string, 
 	for _, id := range cabinets {
 		if err := l.AddCabinet(ctx, id, opening); err != nil {
 			return err
+		}
+		if group != "" {
+			if err := l.SetGroup(ctx, id, group); err != nil {
+				return err
+			}
 		}
 	}
 	fmt.Printf("%d products, %d cabinets\n", len(opening), len(cabinets))

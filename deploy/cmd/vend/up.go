@@ -31,7 +31,7 @@ func (c upCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := seed(ctx, ledger.MySQL(), d.MySQLDSN, demoCabinets, 50); err != nil {
+		if err := seed(ctx, ledger.MySQL(), d.MySQLDSN, demoCabinets, 50, ""); err != nil {
 			return fmt.Errorf("seed: %w", err)
 		}
 		if _, err := launch.Cloud(ctx, s, bin, launch.CloudOptions{Name: "vend-cloud", HTTP: c.HTTP}); err != nil {

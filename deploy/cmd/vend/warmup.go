@@ -15,6 +15,7 @@ import (
 type warmupCmd struct {
 	URL      string   `help:"Address of vend-cloud." default:"http://127.0.0.1:8080" env:"VENDLINE_URL"`
 	All      bool     `help:"Every cabinet."`
+	Group    string   `help:"The cabinets of a group."`
 	JSON     bool     `help:"Print progress as JSON lines."`
 	Cabinets []string `arg:"" optional:"" help:"Cabinet ids."`
 }
@@ -28,12 +29,16 @@ type progress struct {
 }
 
 func (c warmupCmd) Run(ctx context.Context) error {
-	if c.All == (len(c.Cabinets) > 0) {
-		return errors.New("name cabinets, or --all")
-	}
-	var want any = map[string]any{"cabinets": c.Cabinets}
-	if c.All {
+	var want any
+	switch named := len(c.Cabinets) > 0; {
+	case named && !c.All && c.Group == "":
+		want = map[string]any{"cabinets": c.Cabinets}
+	case c.All && !named && c.Group == "":
 		want = map[string]any{"all": true}
+	case c.Group != "" && !named && !c.All:
+		want = map[string]any{"group": c.Group}
+	default:
+		return errors.New("name cabinets, or --group, or --all")
 	}
 	body, err := json.Marshal(want)
 	if err != nil {
