@@ -31,7 +31,7 @@ func repairOf(s *lua.Scripts) *lua.Script   { return &s.Repair }
 var mutants = []mutant{
 	{name: "stock is checked before the marker", script: deductOf,
 		old: "local mark = call('GET', KEYS[2])",
-		new: "for i = 6, pairs_end, 2 do if have[(i - 6) / 2 + 4] and tonumber(have[(i - 6) / 2 + 4]) < tonumber(ARGV[i + 1]) then return {410, gen, ARGV[i], 1, 0} end end\nlocal mark = call('GET', KEYS[2])"},
+		new: "for i = 6, last, 2 do local units = have[i / 2 + 1] if units and tonumber(units) < tonumber(ARGV[i + 1]) then return {410, gen, ARGV[i], 1, 0} end end\nlocal mark = call('GET', KEYS[2])"},
 	{name: "a retry takes twice", script: deductOf,
 		old: "if state == 'held' then", new: "if false then"},
 	{name: "the marker's version is not compared", script: deductOf,

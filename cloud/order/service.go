@@ -58,8 +58,9 @@ func (s *Service) Place(ctx context.Context, r Request) (o Order, replay bool, e
 		return o, false, nil
 	case errors.Is(err, ErrExists):
 		return s.exists(ctx, o, err)
-	case errors.As(err, &refused) && s.Room.Used():
-		// The id may be one that was taken in: nobody hears no of it before its time.
+	case errors.As(err, &refused) && (s.Room.Used() || refused.Code == wire.CodeStockShort || refused.Code == wire.CodePurchaseLimit):
+		// The id may have its yes already: it was taken in, or Redis, away or gone back
+		// in time, has not heard of it. MySQL is asked before anybody hears no.
 		return s.exists(ctx, o, err)
 	default:
 		return Order{}, false, err

@@ -58,11 +58,9 @@ func story(p *process, c *customers) {
 				old := p.dump()
 				c.place(p, "dan", 1, 0)
 				p.restore(old)
-				c.lossy = true
 			}
 		},
 		func() { c.place(p, "eve", 3, 0) },
-		func() { c.lossy = c.lossy && p.killed() }, // eve's ticket told the loss
 		func() { p.pump(nil) },
 		func() { c.die(p, "fay", 2) },
 		func() { p.site.pass(time.Minute) },

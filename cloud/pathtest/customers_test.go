@@ -21,7 +21,6 @@ type customers struct {
 	first  map[string]order.Order // id → the first yes
 	paid   map[string]bool        // id → heard that it is paid
 	facts  map[string]bool        // id → heard that it is recorded
-	lossy  bool                   // Redis may have lost a marker: a replay may be told sold out
 	wrong  []string
 	events map[string]bool // what has happened once
 }
@@ -63,7 +62,7 @@ func (c *customers) place(p *process, name string, cola, chips int) {
 		c.first[id] = o
 	case err == nil && !reflect.DeepEqual(o, first):
 		c.say("%s was first told %+v, then %+v", name, first, o)
-	case errors.As(err, &no) && heard && !(c.lossy && no.Code == wire.CodeStockShort):
+	case errors.As(err, &no) && heard && !no.Code.Retryable():
 		c.say("%s was told yes, then %v", name, no)
 	case err != nil && no == nil && !unknown(err):
 		c.say("%s: %v", name, err)

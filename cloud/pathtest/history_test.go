@@ -42,7 +42,6 @@ func play(t *testing.T, seed uint64, set setting) []string {
 	t.Helper()
 	h := &history{site: newSite(t), setting: set, c: newCustomers(), rng: rand.New(rand.NewPCG(seed, 7))}
 	h.site.faults = set.faults
-	h.c.lossy = set.lossy
 	h.queue.lose = func() bool { return h.rng.IntN(12) == 0 }
 	h.machine.result, h.machine.unsure = h.fate, func(wire.Line) bool { return h.rng.IntN(5) == 0 }
 	h.other = h.start(nil)

@@ -57,8 +57,7 @@ func (s *people) place(p *cloud, id string) {
 			s.first[id] = o
 		case err == nil && !o.SameContent(first):
 			s.w.say("%s was first told %+v, then %+v", id, first, o)
-		// As in cloud/model, a no under a generation that is stale is excused.
-		case errors.As(err, &no) && heard && !s.w.lossy && !s.w.stale[r.Cabinet] && !no.Code.Retryable():
+		case errors.As(err, &no) && heard && !no.Code.Retryable():
 			s.w.say("%s was told yes, then %v", id, no)
 		case err != nil && no == nil && !s.unknown(err):
 			s.w.say("an order is answered %v", err)

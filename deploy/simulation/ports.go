@@ -180,7 +180,6 @@ func (l ledgerPort) PlaceFallback(ctx context.Context, o order.Order, items []or
 		back()
 		if err == nil {
 			l.p.w.model.stands(o)
-			l.p.w.stale[o.Cabinet] = true
 		}
 		return err
 	})
@@ -191,7 +190,6 @@ func (l ledgerPort) RetryFallback(ctx context.Context, o order.Order, items []or
 		after, err := l.Ledger.RetryFallback(ctx, o, items)
 		if err == nil {
 			l.p.w.model.stands(after)
-			l.p.w.stale[after.Cabinet] = true
 		}
 		return after, err
 	})
@@ -217,7 +215,6 @@ func (l ledgerPort) Rebuild(ctx context.Context, c string, current func(context.
 	return closed(l.p, "rebuild "+c, func() error {
 		err := l.Ledger.Rebuild(ctx, c, current, load)
 		if err == nil {
-			delete(w.stale, c)
 		}
 		return err
 	})

@@ -87,9 +87,8 @@ type world struct {
 
 	refused []string // statements that the database would not take
 	unwatch func()
-	stale   map[string]bool // cabinets that sold without Redis, which has not been rebuilt since
-	over    int             // orders promised beyond what is there, after a loss of Redis
-	lost    int             // holds that were taken back for want of stock
+	over    int // orders promised beyond what is there, after a loss of Redis
+	lost    int // holds that were taken back for want of stock
 }
 
 // empty is a database with its schema, cabinets and catalogue, copied for each
@@ -124,7 +123,7 @@ var empty = sync.OnceValues(func() ([]byte, error) {
 
 func newWorld(seed uint64, opt Options, dir string) (*world, error) {
 	w := &world{ctx: context.Background(), opt: opt, rng: rand.New(rand.NewPCG(seed, 11)), dir: dir, now: epoch.Add(time.Hour),
-		back: make(chan struct{}), fired: map[Fault]int{}, stale: map[string]bool{}, sum: sha256.New(), server: 1}
+		back: make(chan struct{}), fired: map[Fault]int{}, sum: sha256.New(), server: 1}
 	schema, err := empty()
 	if err != nil {
 		return nil, err
