@@ -19,6 +19,7 @@ type reconcileCmd struct {
 	URL      string   `help:"Address of vend-cloud." default:"http://127.0.0.1:8080" env:"VENDLINE_URL"`
 	All      bool     `help:"Every cabinet."`
 	DryRun   bool     `help:"Compare and change nothing; ends with 1 if anything differs."`
+	Audit    bool     `help:"Audit the ledger's own books instead: stock, orders, money, days. Each difference opens a case; ends with 1 if there is any."`
 	JSON     bool     `help:"Print what each cabinet's comparison found as JSON lines, and the report last."`
 	Cabinets []string `arg:"" optional:"" help:"Cabinet ids."`
 }
@@ -46,8 +47,14 @@ type compared struct {
 }
 
 func (c reconcileCmd) Run(ctx context.Context) error {
+	if c.Audit {
+		if c.All || c.DryRun || len(c.Cabinets) > 0 {
+			return errors.New("--audit is of all books, and changes none: it goes with --json only")
+		}
+		return c.audit(ctx)
+	}
 	if c.All == (len(c.Cabinets) > 0) {
-		return errors.New("name cabinets, or --all")
+		return errors.New("name cabinets, or --all, or --audit")
 	}
 	want := map[string]any{"dry_run": c.DryRun}
 	if c.All {
