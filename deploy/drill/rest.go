@@ -32,7 +32,11 @@ const overtime = 60 * time.Second
 // back is right again, or has caught up.
 func holdsEnded(e evidence, broken report) {
 	for _, o := range e.state.Orders {
-		ended, expires := e.real(o.Changed), e.real(o.Created)+o.Expires-o.Created
+		placed := e.real(o.Created)
+		ended, expires := e.real(o.Changed), placed+o.Expires-o.Created
+		// A hold's end is an instant: one that was dated by a clock that was ahead, and
+		// is right again, may end that much later.
+		expires += max(0, o.Created-placed)
 		if !final(o.Status) {
 			ended = e.state.At
 		}
