@@ -51,6 +51,7 @@ func (a *App) openStock(ctx context.Context) error {
 	if a.Config.Mode == ModeSync {
 		return nil
 	}
+	deduct.LogTo(a.Deps.Log)
 	var rdb redis.UniversalClient
 	var err error
 	embedded := a.Config.Stock == "embedded"
