@@ -201,7 +201,7 @@ func (a *App) startSweep(context.Context) error {
 	if a.Config.Mode == ModeSync || !a.Config.has(RoleReconcile) {
 		return nil
 	}
-	s := &orphan.Sweeper{Stock: a.slow.stock, Ledger: a.Ledger, Fence: a.Fence, Grace: a.Config.Grace, Rest: a.away, Log: a.Deps.Log}
+	s := &orphan.Sweeper{Stock: a.slow.stock, Ledger: a.Ledger, Fence: a.Fence, Grace: a.Config.Grace, Waiting: a.Stock.Waiting, Rest: a.away, Log: a.Deps.Log}
 	a.start(s.Run)
 	return nil
 }

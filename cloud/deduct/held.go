@@ -57,6 +57,30 @@ func (s *Stock) Held(ctx context.Context, cabinet string, olderThan time.Duratio
 	return holds, nil
 }
 
+// waitingChunk is how many cabinets one pipeline of Waiting asks.
+const waitingChunk = 200
+
+// Waiting names the cabinets that Held has something to say about, in their
+// order. One that is not loaded has nothing.
+func (s *Stock) Waiting(ctx context.Context, cabinets []string, olderThan time.Duration) (out []string, err error) {
+	before := s.opt.Now().Add(-olderThan).UnixMilli()
+	for some := range slices.Chunk(cabinets, waitingChunk) {
+		views, err := s.snapshots(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range some {
+			for _, r := range views[c].Reserved {
+				if r.At <= before {
+					out = append(out, c)
+					break
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
 func reserved(text string) Reserved {
 	version, at, _ := strings.Cut(text, ":")
 	var r Reserved

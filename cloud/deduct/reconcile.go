@@ -14,6 +14,19 @@ import (
 
 // Views implements reconcile.Stock.
 func (s *Stock) Views(ctx context.Context, cabinets []string) (map[string]reconcile.View, error) {
+	all, err := s.snapshots(ctx, cabinets)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]reconcile.View, len(all))
+	for c, v := range all {
+		out[c] = viewOf(v)
+	}
+	return out, nil
+}
+
+// snapshots reads many cabinets in one pipeline; one that is not loaded is missing.
+func (s *Stock) snapshots(ctx context.Context, cabinets []string) (map[string]Snapshot, error) {
 	calls := make([]*call, len(cabinets))
 	for i, c := range cabinets {
 		k := lua.KeysOf(c, "", "")
@@ -22,13 +35,13 @@ func (s *Stock) Views(ctx context.Context, cabinets []string) (map[string]reconc
 	if len(calls) > 0 {
 		s.run(ctx, calls)
 	}
-	out := make(map[string]reconcile.View, len(cabinets))
+	out := make(map[string]Snapshot, len(cabinets))
 	for i, c := range calls {
 		if c.err != nil {
 			return nil, fmt.Errorf("view %s: %w", cabinets[i], c.err)
 		}
 		if c.reply.code != lua.Fenced {
-			out[cabinets[i]] = viewOf(snapshotOf(c.reply))
+			out[cabinets[i]] = snapshotOf(c.reply)
 		}
 	}
 	return out, nil

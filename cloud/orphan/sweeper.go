@@ -30,8 +30,11 @@ type Sweeper struct {
 	Fence  order.Fence
 	Grace  time.Duration // older than any placement that may still be alive; 0 means 30 s
 	Every  time.Duration // 0 means 10 s
-	Rest   func() bool   // while true nobody sweeps: Redis is known to be away; nil: never
-	Log    *slog.Logger
+	// Waiting names those of many cabinets that have holds older than the grace,
+	// at the cost of a few round trips for all; nil: each is asked for its own.
+	Waiting func(ctx context.Context, cabinets []string, olderThan time.Duration) ([]string, error)
+	Rest    func() bool // while true nobody sweeps: Redis is known to be away; nil: never
+	Log     *slog.Logger
 }
 
 // Run sweeps until ctx ends.
@@ -61,6 +64,11 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.Waiting != nil {
+		if cabinets, err = s.Waiting(ctx, cabinets, s.grace()); err != nil {
+			return err
+		}
+	}
 	var errs []error
 	for _, c := range cabinets {
 		if err := s.Cabinet(ctx, c); err != nil {
@@ -76,11 +84,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 // Cabinet settles the orphans of one cabinet: in MySQL first, then, through the
 // outbox, in Redis.
 func (s *Sweeper) Cabinet(ctx context.Context, cabinet string) error {
-	grace := s.Grace
-	if grace <= 0 {
-		grace = 30 * time.Second
-	}
-	holds, err := s.Stock.Held(ctx, cabinet, grace)
+	holds, err := s.Stock.Held(ctx, cabinet, s.grace())
 	if errors.Is(err, order.ErrNotLoaded) {
 		return nil // nothing is held in a stock that is not loaded
 	}
@@ -111,4 +115,11 @@ func (s *Sweeper) Cabinet(ctx context.Context, cabinet string) error {
 		errs = append(errs, s.Stock.Settle(ctx, known))
 	}
 	return errors.Join(errs...)
+}
+
+func (s *Sweeper) grace() time.Duration {
+	if s.Grace <= 0 {
+		return 30 * time.Second
+	}
+	return s.Grace
 }

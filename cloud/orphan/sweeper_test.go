@@ -100,3 +100,22 @@ func TestAHoldThatFailsHoldsUpNoOtherHoldOrCabinet(t *testing.T) {
 		t.Errorf("settled %v", f.settled)
 	}
 }
+
+func TestOnlyCabinetsThatHaveSomethingAreSwept(t *testing.T) {
+	f := &fakes{held: map[string][]string{"C1": {"known"}, "C2": {"unasked"}}, verdict: map[string]any{"known": orphan.Known, "unasked": orphan.Known}}
+	s := &orphan.Sweeper{Stock: f, Ledger: f, Fence: f, Grace: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Waiting: func(_ context.Context, all []string, olderThan time.Duration) ([]string, error) {
+			if !slices.Equal(all, []string{"C1", "C2", "C3"}) || olderThan != time.Minute {
+				t.Errorf("asked for %v, older than %v", all, olderThan)
+			}
+			return []string{"C1"}, nil
+		}}
+	if err := s.Sweep(t.Context()); err != nil || !slices.Equal(f.settled, []string{"known"}) {
+		t.Errorf("settled %v, %v", f.settled, err)
+	}
+	away := errors.New("away")
+	s.Waiting = func(context.Context, []string, time.Duration) ([]string, error) { return nil, away }
+	if err := s.Sweep(t.Context()); !errors.Is(err, away) {
+		t.Errorf("got %v", err)
+	}
+}
