@@ -73,10 +73,14 @@ func (p *Pass) Run(ctx context.Context) {
 	}
 }
 
+// mostFailed is how many cabinets may fail in one pass.
+const mostFailed = 8
+
 // Once rebuilds every cabinet that Redis does not carry under the ledger's
 // generation. Each worker rests as long as it worked, so that orders, which
 // rebuild what they touch themselves, have the machine for themselves half of
-// the time. It ends at the first error: what stops one stops all.
+// the time. A cabinet that cannot be rebuilt keeps none of the others, but after a
+// few it ends: what stops so many stops all.
 func (p *Pass) Once(ctx context.Context) error {
 	current, err := p.Ledger.Generations(ctx)
 	if err != nil {
@@ -96,6 +100,7 @@ func (p *Pass) Once(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var workers sync.WaitGroup
+	var failed atomic.Int64
 	parallel := p.Parallel
 	if parallel <= 0 {
 		parallel = 4
@@ -104,11 +109,14 @@ func (p *Pass) Once(ctx context.Context) error {
 		workers.Go(func() {
 			for c := range next {
 				at := time.Now()
-				if err := p.Rebuild(ctx, c); err != nil {
+				if err := p.Rebuild(ctx, c); err == nil {
+					p.stale.Add(-1)
+				} else if failed.Add(1) > mostFailed {
 					stop(err)
 					return
+				} else {
+					p.Log.Warn("a cabinet's stale stock is not rebuilt; that is tried again", "cabinet", c, "error", err)
 				}
-				p.stale.Add(-1)
 				select {
 				case <-time.After(time.Since(at)):
 				case <-ctx.Done():
@@ -129,6 +137,6 @@ feeding:
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	p.Log.Info("stale stock rebuilt in the background", "cabinets", len(current), "took", time.Since(began))
+	p.Log.Info("stale stock rebuilt in the background", "cabinets", int64(len(current))-failed.Load(), "took", time.Since(began))
 	return nil
 }

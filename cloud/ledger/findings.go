@@ -26,9 +26,16 @@ func (l *Ledger) noteFinding(ctx context.Context, tx *sql.Tx, f reconcile.Findin
 	return insertRows(ctx, tx, "INSERT INTO reconcile_finding (finding_id, sku_id, cabinet_id, expected, found, state, at, changed_at)", 8, args, "")
 }
 
-// MarkFinding says what became of an open finding.
+// MarkFinding says what became of an open finding. That it is repaired also
+// corrects another process that looked before the repair and took it for
+// overtaken.
 func (l *Ledger) MarkFinding(ctx context.Context, id string, s reconcile.State) error {
-	_, err := l.db.ExecContext(ctx, "UPDATE reconcile_finding SET state = ?, changed_at = ? WHERE finding_id = ? AND state = ?", string(s), l.now(), id, string(reconcile.Open))
+	from := string(reconcile.Open)
+	if s == reconcile.Repaired {
+		from = string(reconcile.Overtaken)
+	}
+	_, err := l.db.ExecContext(ctx, "UPDATE reconcile_finding SET state = ?, changed_at = ? WHERE finding_id = ? AND state IN (?, ?)",
+		string(s), l.now(), id, string(reconcile.Open), from)
 	if err != nil {
 		return fmt.Errorf("ledger: mark a finding: %w", err)
 	}

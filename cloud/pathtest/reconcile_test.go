@@ -126,6 +126,32 @@ func differs(t *testing.T, units int, frozen bool, die string) {
 	}
 }
 
+// One who looks between another's finding and its repair takes the finding for
+// overtaken; the repair's own word corrects that.
+func TestARepairIsCalledOneWhoeverLookedMeanwhile(t *testing.T) {
+	s, c := newSite(t), newCustomers()
+	a, b := s.start(nil), s.start(func(point string, _ int) bool { return point == "before mend" })
+	defer a.end()
+	defer b.end()
+	c.place(a, "a", 2, 1)
+	s.redis.HIncrBy(lua.KeysOf(cabinet, "", "").Stock, "cola", 3)
+	a.meanwhile = func(point string) {
+		if point == "before mend" && !b.killed() {
+			b.compare(false)
+		}
+	}
+	a.compare(false)
+	a.meanwhile = nil
+	if again := a.compare(false); len(again) > 0 || !b.killed() {
+		t.Errorf("again %+v; the other died: %v", again, b.killed())
+	}
+	var repaired int
+	s.ok(s.db.QueryRowContext(s.ctx, "SELECT COUNT(*) FROM reconcile_finding WHERE state = 'repaired'").Scan(&repaired))
+	if repaired != 1 {
+		t.Errorf("%d findings say that they are repaired, one is", repaired)
+	}
+}
+
 // Rules of the comparison that are left out must show as false differences.
 func TestTheComparisonNeedsEachOfItsRules(t *testing.T) {
 
