@@ -16,6 +16,21 @@ func direct(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, PoolSize: 1, ContextTimeoutEnabled: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
 }
 
+// Replicas lists the nodes that copy from a master now.
+func (s *Stack) Replicas(ctx context.Context) (all []*Server) {
+	for _, n := range s.Nodes {
+		if n.PID() == 0 {
+			continue
+		}
+		c := direct(n.Addr())
+		if info, err := c.Info(ctx, "replication").Result(); err == nil && strings.Contains(info, "role:slave") {
+			all = append(all, n)
+		}
+		_ = c.Close()
+	}
+	return all
+}
+
 // Master finds the node that serves a cabinet's stock now, of a cluster or under
 // sentinels.
 func (s *Stack) Master(ctx context.Context, cabinet string) (*Server, error) {
@@ -50,13 +65,23 @@ func (s *Stack) masterAddr(ctx context.Context, cabinet string) (addr string, er
 			continue
 		}
 		c := direct(n.Addr())
-		var slots []redis.ClusterSlot
-		slots, err = c.ClusterSlots(ctx).Result()
+		var shards []redis.ClusterShard
+		shards, err = c.ClusterShards(ctx).Result()
 		_ = c.Close()
-		for _, r := range slots {
-			if slot := lua.Slot(cabinet); r.Start <= slot && slot <= r.End && len(r.Nodes) > 0 {
-				return r.Nodes[0].Addr, nil
+		for _, s := range shards {
+			for _, r := range s.Slots {
+				if slot := int64(lua.Slot(cabinet)); slot < r.Start || slot > r.End {
+					continue
+				}
+				for _, n := range s.Nodes {
+					if n.Role == "master" && n.Health == "online" {
+						return fmt.Sprintf("%s:%d", n.IP, n.Port), nil
+					}
+				}
 			}
+		}
+		if err == nil {
+			err = fmt.Errorf("stack: nobody serves the slot of %s", cabinet)
 		}
 	}
 	return "", err
