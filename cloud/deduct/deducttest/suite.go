@@ -26,7 +26,7 @@ type Promise struct {
 // Promises are all of them.
 func Promises() []Promise {
 	var all []Promise
-	for _, some := range [][]Promise{deducts(), limits(), releases(), facts(), settles(), loads(), reads(), faults()} {
+	for _, some := range [][]Promise{deducts(), limits(), releases(), facts(), settles(), loads(), reads(), faults(), freezes()} {
 		all = append(all, some...)
 	}
 	return all
