@@ -32,8 +32,15 @@ const (
 // Cancel ends an unpaid hold at the shopper's wish. Cancelling what is already
 // rolled back is no error; a paid order is a *StateError. While the provider of
 // an open charge does not answer it is refused: nobody knows whether it is paid.
+// An order that waits to be placed is withdrawn.
 func (s *Service) Cancel(ctx context.Context, id string) (Order, error) {
-	return s.endNow(ctx, Change{ID: id, Event: Timeout, Cause: "cancelled by shopper"})
+	c := Change{ID: id, Event: Timeout, Cause: "cancelled by shopper"}
+	o, err := s.endNow(ctx, c)
+	var state *StateError
+	if errors.As(err, &state) && state.Order.Status == Init && s.Intents != nil {
+		return s.withdraw(ctx, c)
+	}
+	return o, err
 }
 
 // Replace ends an unpaid hold that its shopper's next order has taken the place
