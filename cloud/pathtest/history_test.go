@@ -186,7 +186,7 @@ func seeds(t *testing.T) uint64 {
 	if testing.Short() {
 		return 20
 	}
-	return 100
+	return 50
 }
 
 func TestAnyHistoryEndsExact(t *testing.T) {

@@ -27,7 +27,7 @@ type options struct {
 func flags() *options {
 	o := &options{}
 	flag.IntVar(&o.cycles, "drill.cycles", 1, "how often every fault strikes")
-	flag.IntVar(&o.costly, "drill.costly", 1, "in how many of the cycles processes freeze, disks are full and clocks jump, too")
+	flag.IntVar(&o.costly, "drill.costly", 0, "in how many of the cycles processes freeze, disks are full and clocks jump, too")
 	flag.BoolVar(&o.links, "drill.links", false, "make every link bad in every way in each cycle, not in one way, another each time")
 	flag.StringVar(&o.only, "drill.only", "", "strike with the faults that this regular expression matches, only")
 	flag.DurationVar(&o.times.Pause, "drill.pause", 4*time.Second, "how long a process is frozen")

@@ -89,7 +89,7 @@ func TestASeedIsAHistory(t *testing.T) {
 func TestEachPlantedBugIsCaught(t *testing.T) {
 	for _, bug := range Bugs() {
 		if bug == NoTicket {
-			continue // costs shoppers, not sums: see below
+			continue // costs shoppers, not sums: cloud/pathtest counts them
 		}
 		t.Run(string(bug), func(t *testing.T) {
 			var caught bool
@@ -106,21 +106,5 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 				t.Error("no history notices")
 			}
 		})
-	}
-}
-
-// Without tickets both sides still end exact, but by taking back what shoppers
-// were promised: a loss of Redis that nobody noticed is told by nobody.
-func TestTicketsKeepALossFromBeingSold(t *testing.T) {
-	n, over := seeds(), map[Bug]int{}
-	for _, bug := range []Bug{"", NoTicket} {
-		play(t, n, Options{Bug: bug}, func(r Result) bool {
-			over[bug] += r.Over
-			return true
-		})
-	}
-	t.Logf("%d histories: %d orders oversold with tickets, %d without", n, over[""], over[NoTicket])
-	if over[NoTicket] <= over[""] && !testing.Short() {
-		t.Error("tickets spare nobody")
 	}
 }
