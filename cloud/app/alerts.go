@@ -180,7 +180,7 @@ func (a *App) alertSources() alert.Sources {
 
 func (a *App) redisAway() string {
 	if a.watch != nil {
-		if why, _ := a.watch.Away(); why != nil {
+		if _, why := a.watch.Away(); why != nil {
 			return why.Error()
 		}
 	}

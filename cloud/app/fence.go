@@ -40,7 +40,7 @@ func (a *App) registerFence(reg prometheus.Registerer) {
 		return
 	}
 	gauge("vendline_stock_up", "Whether all masters of Redis answer.", func() float64 {
-		if why, _ := a.watch.Away(); why != nil {
+		if _, why := a.watch.Away(); why != nil {
 			return 0
 		}
 		return 1

@@ -223,7 +223,7 @@ func TestDroppedKeysAreFenced(t *testing.T) {
 		}
 	}
 	w.Look(t.Context())
-	if why, _ := w.Away(); why != nil || d.count() <= before {
+	if _, why := w.Away(); why != nil || d.count() <= before {
 		t.Errorf("%v; fences %v", why, d.fences)
 	}
 	now := d.count()
@@ -233,12 +233,12 @@ func TestDroppedKeysAreFenced(t *testing.T) {
 	}
 	p.kill()
 	w.Look(t.Context())
-	if why, since := w.Away(); why == nil || since.IsZero() {
+	if since, why := w.Away(); why == nil || since.IsZero() {
 		t.Error("nobody notices that it is away")
 	}
 	p.start()
 	w.Look(t.Context())
-	if why, _ := w.Away(); why != nil {
+	if _, why := w.Away(); why != nil {
 		t.Errorf("it is back: %v", why)
 	}
 }

@@ -79,8 +79,8 @@ func (w *Watch) set(err error) {
 }
 
 // Away is why Redis cannot be used, nil when it can; since is when that began.
-func (w *Watch) Away() (why error, since time.Time) {
+func (w *Watch) Away() (since time.Time, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.away, w.since
+	return w.since, w.away
 }
