@@ -161,6 +161,8 @@ func TestTheDocumentSaysWhatIsReallyAnswered(t *testing.T) {
 		{"POST", "/v1/fleet/cases/" + known + "/close", "/v1/fleet/cases/{id}/close", `{"note":"looked at"}`, 200},
 		{"POST", "/v1/fleet/cases/" + known + "/close", "/v1/fleet/cases/{id}/close", `{}`, 400},
 		{"POST", "/v1/fleet/cases/" + refusedID + "/close", "/v1/fleet/cases/{id}/close", `{"note":"looked at"}`, 404},
+		{"POST", "/v1/fleet/refunds/" + known + "/retry", "/v1/fleet/refunds/{id}/retry", "", 200},
+		{"POST", "/v1/fleet/refunds/" + refusedID + "/retry", "/v1/fleet/refunds/{id}/retry", "", 404},
 		{"GET", "/v1/fleet/pipeline", "/v1/fleet/pipeline", "", 200},
 		{"GET", "/letters", "/letters", "", 200},
 		{"GET", "/v1/fleet/dead-letters", "/v1/fleet/dead-letters", "", 200},
@@ -352,6 +354,12 @@ func (scripted) CloseCase(_ context.Context, id, _ string) error {
 		return &order.Refusal{Code: wire.CodeNotFound}
 	}
 	return nil
+}
+func (scripted) RetryRefund(_ context.Context, id string) (bool, error) {
+	if id != known {
+		return false, &order.Refusal{Code: wire.CodeNotFound}
+	}
+	return true, nil
 }
 func (scripted) SlotFaults(context.Context) ([]order.SlotFault, error) {
 	return []order.SlotFault{{Cabinet: "C001", Slot: "A1", SKU: "cola", Fault: "jam"}}, nil

@@ -8,6 +8,7 @@ import (
 	"vendline/cloud/fleet"
 	"vendline/cloud/ledger"
 	"vendline/cloud/order"
+	"vendline/cloud/payment"
 	"vendline/cloud/planogram"
 	"vendline/shared/wire"
 )
@@ -69,6 +70,17 @@ func (l fleetLedger) Shelves(ctx context.Context, cabinet string) ([]fleet.Shelf
 
 func (l fleetLedger) SetPlanogram(ctx context.Context, cabinet string, slots []wire.Slot, base *int64) (int64, bool, error) {
 	return (&planogram.Service{Ledger: l.Ledger}).Set(ctx, cabinet, slots, base)
+}
+
+func (l fleetLedger) RetryRefund(ctx context.Context, id string) (bool, error) {
+	r, err := l.Return(ctx, id)
+	if errors.Is(err, payment.ErrUnknown) {
+		return false, &order.Refusal{Code: wire.CodeNotFound, Detail: "no refund has this id"}
+	}
+	if err != nil || r.Status != payment.ReturnStuck {
+		return false, err
+	}
+	return true, l.Ledger.RetryRefund(ctx, id)
 }
 
 func (l fleetLedger) CloseCase(ctx context.Context, id, note string) error {

@@ -20,6 +20,9 @@ type Desk interface {
 	// CloseCase closes a case with a note; closing twice keeps the first note. A
 	// case that does not exist is a *order.Refusal.
 	CloseCase(ctx context.Context, id, note string) error
+	// RetryRefund tries a refund that is stuck once more; retried is false when it
+	// was not stuck. One that does not exist is a *order.Refusal.
+	RetryRefund(ctx context.Context, id string) (retried bool, err error)
 	// SlotFaults lists all slots that are out of order.
 	SlotFaults(ctx context.Context) ([]order.SlotFault, error)
 	// ResumeSlot ends a slot's suspension and its case; there is false when it was

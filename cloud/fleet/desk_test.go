@@ -81,6 +81,9 @@ func TestACaseIsClosedWithANote(t *testing.T) {
 			t.Errorf("%.40s: HTTP %d, want %d", body, status, want)
 		}
 	}
+	if status := s.post(t, "/v1/fleet/refunds/"+caseID+"/retry", ""); status != 200 || s.notes[caseID] != "tried again" {
+		t.Errorf("a refund is not tried again: %d, %q", status, s.notes[caseID])
+	}
 	if status := s.post(t, "/v1/fleet/cases/nonsense/close", `{"note":"x"}`); status != http.StatusNotFound {
 		t.Errorf("an id that is none: HTTP %d", status)
 	}

@@ -112,6 +112,7 @@ func (f *Fleet) Mount(h Host) {
 		{http.MethodGet, "/v1/fleet/orders", f.readOrders},
 		{http.MethodGet, "/v1/fleet/cases", f.readCases},
 		{http.MethodPost, "/v1/fleet/cases/:id/close", f.closeCase},
+		{http.MethodPost, "/v1/fleet/refunds/:id/retry", f.retryRefund},
 		{http.MethodGet, "/v1/fleet/pipeline", f.readPipeline},
 		{http.MethodGet, "/alerts", compose(alertsHTML, alertsJS).ServeHTTP},
 		{http.MethodGet, "/v1/fleet/alerts", f.readAlerts},

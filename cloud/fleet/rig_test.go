@@ -454,3 +454,10 @@ func check(t testing.TB, err error) {
 func (b books) Incidents(context.Context, time.Time, int) ([]fence.Incident, error) {
 	return []fence.Incident{{ID: "i1", At: time.UnixMilli(1_790_000_000_000), Reason: fence.Unmet, Place: "redis:6379", Cabinets: 2}}, nil
 }
+
+func (b books) RetryRefund(_ context.Context, id string) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes[id] = "tried again"
+	return id == caseID, b.away["desk"]
+}

@@ -26,6 +26,7 @@ type cli struct {
 	Plan      planogramCmd   `cmd:"" name:"planogram" help:"What cabinets hold in which slot, and at which price."`
 	Letters   lettersCmd     `cmd:"" help:"Messages that nobody could process: list, show, redrive, discard."`
 	Cases     casesCmd       `cmd:"" help:"What waits for a person: list, close with a note."`
+	Refund    refundCmd      `cmd:"" help:"Refunds that the provider did not do."`
 	Outbox    outboxCmd      `cmd:"" help:"What waits in the outbox, and what is stuck there."`
 	Alerts    alertsCmd      `cmd:"" help:"What needs somebody now; snooze it, or test a sink."`
 	Bench     benchCmd       `cmd:"" help:"Measure the synchronous mode beside the asynchronous one, and the edge."`
