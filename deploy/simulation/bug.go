@@ -16,7 +16,6 @@ type Bug string
 // Bugs. The first ten are those of cloud/model, planted in the real code; but
 // that it is the deduct that is not counted.
 const (
-	CheckBeforeMarker     Bug = "stock is checked before the marker"
 	RetryTakesTwice       Bug = "a retry that overtakes its rollback takes again"
 	RollbackWithoutMarker Bug = "a release adds units whatever the marker says"
 	AdjustTwice           Bug = "a fact's effect is added again"
@@ -34,7 +33,7 @@ const (
 
 // Bugs lists all of them.
 func Bugs() []Bug {
-	return []Bug{CheckBeforeMarker, RetryTakesTwice, RollbackWithoutMarker, AdjustTwice, DeductUncounted, NoGeneration, NoTicket, FallbackKeepsToken,
+	return []Bug{RetryTakesTwice, RollbackWithoutMarker, AdjustTwice, DeductUncounted, NoGeneration, NoTicket, FallbackKeepsToken,
 		CommandMerge, RebuildForgetsPending, AckBeforeCommit, RowGoesWhenSent, CaseWithoutElse, CursorByID}
 }
 
@@ -49,9 +48,6 @@ func (b Bug) scripts() *lua.Scripts {
 		return &all
 	}
 	switch b {
-	case CheckBeforeMarker:
-		return change(&all.Deduct, "local mark = call('GET', KEYS[2])",
-			"for i = 6, last, 2 do if have[i / 2 + 1] and tonumber(have[i / 2 + 1]) < tonumber(ARGV[i + 1]) then return {410, gen, ARGV[i], 1, 0} end end\nlocal mark = call('GET', KEYS[2])")
 	case RetryTakesTwice:
 		return change(&all.Deduct, "if state == 'held' then", "if false then")
 	case RollbackWithoutMarker:

@@ -70,20 +70,28 @@ func createMariaDB(ctx context.Context, dir, redoLog string) error {
 		return err
 	}
 	half := data + ".new"
-	if err := os.RemoveAll(half); err != nil {
-		return err
-	}
 	args := []string{"--no-defaults", "--datadir=" + half, "--auth-root-authentication-method=normal",
 		"--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=" + redoLog}
 	if os.Geteuid() == 0 {
 		args = append(args, "--user=root")
 	}
-	cmd := exec.CommandContext(ctx, program, args...)
-	// The script's own child must end with it.
-	cmd.SysProcAttr = processGroup(true)
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("stack: create the system tables with %s: %w\n%s", program, err, lastLines(out, 15))
+	// On a busy machine its bootstrap has failed for want of something that was
+	// there a moment later; nothing is kept of such a try.
+	for try := 1; ; try++ {
+		if err := os.RemoveAll(half); err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, program, args...)
+		// The script's own child must end with it.
+		cmd.SysProcAttr = processGroup(true)
+		cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			break
+		}
+		if try == 3 || ctx.Err() != nil {
+			return fmt.Errorf("stack: create the system tables with %s: %w\n%s", program, err, lastLines(out, 60))
+		}
 	}
 	return os.Rename(half, data)
 }
