@@ -15,27 +15,15 @@ const (
 	auditEvery = 24 * time.Hour
 )
 
-// startAudit looks often whether an audit is due. Dies while it audits: the next
-// is a day later, or on demand; what it found so far has its cases.
+// startAudit audits the books at their time. Dies while it audits: the next is a
+// day later, or on demand; what it found so far has its cases.
 func (a *App) startAudit(context.Context) error {
 	if a.Config.has(RoleReconcile) && a.Config.ReconcileEvery > 0 {
 		a.start(func(ctx context.Context) {
-			tick := time.NewTicker(min(a.Config.ReconcileEvery, time.Minute))
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-				case <-ctx.Done():
-					return
-				}
-				mine, err := a.Ledger.TakeJob(ctx, auditJob, a.Deps.Clock().Add(auditEvery))
-				if err == nil && mine {
-					_, err = books{a}.Audit(ctx)
-				}
-				if err != nil && ctx.Err() == nil {
-					a.Deps.Log.Warn("the books are not audited; ask for it, or wait a day", "error", err)
-				}
-			}
+			a.job(ctx, auditJob, auditEvery, min(a.Config.ReconcileEvery, time.Minute), "the books are not audited; ask for it, or wait a day", func(ctx context.Context) error {
+				_, err := books{a}.Audit(ctx)
+				return err
+			})
 		})
 	}
 	return nil

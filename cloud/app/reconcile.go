@@ -21,30 +21,12 @@ func (a *App) startReconcile(context.Context) error {
 	}
 	a.reconciler = &reconcile.Reconciler{Stock: a.Stock, Ledger: a.Ledger, Rebuild: a.Fence.Rebuild, ID: a.Deps.ID, Token: a.Deps.Token, Clock: a.Deps.Clock, Log: a.Deps.Log}
 	if a.Config.has(RoleReconcile) && a.Config.ReconcileEvery > 0 {
-		a.start(a.reconcile)
+		every := a.Config.ReconcileEvery
+		a.start(func(ctx context.Context) {
+			a.job(ctx, roundJob, every, min(every, 5*time.Second), "no round of reconciliation; the next one is at its time", a.round)
+		})
 	}
 	return nil
-}
-
-// reconcile looks often whether a round is due, so that the fleet's interval is
-// kept when the process that did the last one is gone.
-func (a *App) reconcile(ctx context.Context) {
-	tick := time.NewTicker(min(a.Config.ReconcileEvery, 5*time.Second))
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		mine, err := a.Ledger.TakeJob(ctx, roundJob, a.Deps.Clock().Add(a.Config.ReconcileEvery))
-		if err == nil && mine {
-			err = a.round(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			a.Deps.Log.Warn("no round of reconciliation; the next one is at its time", "error", err)
-		}
-	}
 }
 
 func (a *App) round(ctx context.Context) error {

@@ -60,14 +60,6 @@ type Gate struct {
 	met map[string]int64 // identity → keys dropped
 }
 
-// Known reports whether this process has seen a server through the gate.
-func (g *Gate) Known(identity string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	_, ok := g.met[identity]
-	return ok
-}
-
 // Enter meets a server and sees whether it dropped keys. Known servers that did
 // not cost no question to the ledger.
 func (g *Gate) Enter(ctx context.Context, s Server) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -182,7 +181,7 @@ func (f *Fleet) readReconcile(w http.ResponseWriter, r *http.Request) {
 	ended, due, report, err := f.opt.Reconciliation.LastRound(r.Context())
 	var last *RoundReport
 	if err == nil && len(report) > 0 {
-		err = errors.Join(json.Unmarshal(report, &last))
+		err = json.Unmarshal(report, &last)
 	}
 	if err != nil {
 		f.host.Refuse(w, r, err)

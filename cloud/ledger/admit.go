@@ -75,29 +75,22 @@ func (b *rowSet) callback(o order.Order) {
 func (l *Ledger) AdmitSync(ctx context.Context, o order.Order, limits []order.Item) error {
 	return l.direct(ctx, o.Cabinet, limits, func(tx *sql.Tx, b *rowSet) (order.Order, error) {
 		c := &order.Change{ID: o.ID, Event: order.PreDeduct, Cause: "placed"}
-		current, err := l.lockOrders(ctx, tx, []*order.Change{c})
+		was, next, err := l.steps(ctx, tx, c, b.now)
 		if err != nil {
 			return o, err
 		}
-		was, ok := current[o.ID]
-		if !ok {
-			return o, order.ErrUnknown
-		}
-		next, err := l.step(was, c, b.now)
-		if err != nil {
-			return o, err
-		}
-		var a admitted
-		if err := a.add(order.Run{}, &next, "", true); err != nil {
-			return o, err
-		}
-		if err := a.write(ctx, tx, b); err != nil {
-			return o, err
-		}
-		w := &moves{l: l, now: b.now}
-		if err := w.add(ctx, tx, was, next, c.Event, c.Cause); err != nil {
-			return o, err
-		}
-		return next, w.flush(ctx, tx)
+		return l.admitOne(ctx, tx, b, was, next, c)
 	})
+}
+
+// admitOne writes the step that places a pending order outside the fast way.
+func (l *Ledger) admitOne(ctx context.Context, tx *sql.Tx, b *rowSet, was, next order.Order, c *order.Change) (order.Order, error) {
+	var a admitted
+	if err := a.add(order.Run{}, &next, "", true); err != nil {
+		return was, err
+	}
+	if err := a.write(ctx, tx, b); err != nil {
+		return was, err
+	}
+	return next, l.write(ctx, tx, was, next, c, b.now)
 }

@@ -78,9 +78,7 @@ func (l *Ledger) Snoozes(ctx context.Context) ([]alert.Snooze, error) {
 	return out, nil
 }
 
-func readSnoozes(ctx context.Context, db interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, where string, args ...any) ([]alert.Snooze, error) {
+func readSnoozes(ctx context.Context, db querier, where string, args ...any) ([]alert.Snooze, error) {
 	rows, err := db.QueryContext(ctx, "SELECT id, alert_key, rule, labels, until_at, reason, by_whom, at FROM alert_snooze"+where+" ORDER BY until_at DESC, id", args...)
 	if err != nil {
 		return nil, err

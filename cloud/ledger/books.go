@@ -5,12 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
 	"vendline/cloud/effect"
-	"vendline/cloud/outbox"
 	"vendline/cloud/reconcile"
 )
 
@@ -75,7 +73,17 @@ func (l *Ledger) books(ctx context.Context, tx *sql.Tx, ids map[string][]string)
 	for _, c := range cabinets {
 		out[c] = reconcile.Books{Generation: gens[c], Sellable: stock[c], Orders: map[string]reconcile.Order{}, Releases: map[string]bool{}, Adjusts: map[string][]reconcile.Units{}, Open: map[string]time.Time{}}
 	}
-	if err := l.pendingEffects(ctx, tx, out); err != nil {
+	err = l.pendingEffects(ctx, tx, cabinets, func(e effect.Effect) {
+		b, ok := out[e.Cabinet()]
+		switch {
+		case !ok:
+		case e.Release != nil:
+			b.Releases[e.Release.ID] = true
+		default:
+			b.Adjusts[e.Adjust.ID] = e.Adjust.Deltas
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := openFindings(ctx, tx, cabinets, out); err != nil {
@@ -98,88 +106,4 @@ func (l *Ledger) books(ctx context.Context, tx *sql.Tx, ids map[string][]string)
 		}
 	}
 	return out, nil
-}
-
-// sellableOf is sellable for many cabinets.
-func (l *Ledger) sellableOf(ctx context.Context, tx *sql.Tx, cabinets []string) (map[string]map[string]int64, error) {
-	out := make(map[string]map[string]int64, len(cabinets))
-	shards := map[int][]string{}
-	for _, c := range cabinets {
-		out[c] = map[string]int64{}
-		shards[l.Shard(c)] = append(shards[l.Shard(c)], c)
-	}
-	add := func(what, q string, args ...any) error {
-		rows, err := tx.QueryContext(ctx, q, args...)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", what, err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var c, sku string
-			var n int64
-			if err := rows.Scan(&c, &sku, &n); err != nil {
-				return fmt.Errorf("read %s: %w", what, err)
-			}
-			out[c][sku] += n
-		}
-		return rows.Err()
-	}
-	if err := add("stock", "SELECT cabinet_id, sku_id, available FROM trade_sku_stock WHERE cabinet_id IN ("+marks(len(cabinets))+")", anys(cabinets)...); err != nil {
-		return nil, err
-	}
-	for _, some := range shards {
-		since, err := l.watermark(ctx, tx, some[0])
-		if err != nil {
-			return nil, err
-		}
-		if since == math.MaxInt64 {
-			continue
-		}
-		in, args := marks(len(some)), append(anys(some), since)
-		if err := add("unapplied orders", unappliedOrders("o.cabinet_id, ")+` IN (`+in+`) AND o.changed_at >= ? GROUP BY o.cabinet_id, l.sku_id`, args...); err != nil {
-			return nil, err
-		}
-		if err := add("unapplied facts", unappliedFacts("f.cabinet_id, ")+` IN (`+in+`) AND f.created_at >= ? AND g.order_sn IS NULL GROUP BY f.cabinet_id, l.sku_id`, args...); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// pendingEffects adds what Redis may not have heard of.
-func (l *Ledger) pendingEffects(ctx context.Context, tx *sql.Tx, out map[string]reconcile.Books) error {
-	shards := map[int]bool{}
-	for c := range out {
-		shards[l.Shard(c)] = true
-	}
-	args := []any{string(outbox.KindRedis)}
-	for s := range shards {
-		args = append(args, s)
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT payload FROM local_msg WHERE kind = ? AND shard IN ("+marks(len(shards))+")", args...)
-	if err != nil {
-		return fmt.Errorf("read pending effects: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var payload []byte
-		if err := rows.Scan(&payload); err != nil {
-			return fmt.Errorf("read pending effects: %w", err)
-		}
-		es, err := effect.Decode(payload)
-		if err != nil {
-			return err
-		}
-		for _, e := range es {
-			b, ok := out[e.Cabinet()]
-			switch {
-			case !ok:
-			case e.Release != nil:
-				b.Releases[e.Release.ID] = true
-			default:
-				b.Adjusts[e.Adjust.ID] = e.Adjust.Deltas
-			}
-		}
-	}
-	return rows.Err()
 }

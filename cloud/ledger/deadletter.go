@@ -184,11 +184,7 @@ func letterOf(l *Ledger, m statement.Message, reason string, created int64) Lett
 
 const selectLetter = "SELECT id, source, shard, cabinet_id, subject, state, reason, first_error, last_error, payload, meta, attempts, created_at, buried_at FROM dead_letter"
 
-type queryer interface {
-	QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error)
-}
-
-func readLetters(ctx context.Context, db queryer, rest string, args ...any) ([]Letter, error) {
+func readLetters(ctx context.Context, db querier, rest string, args ...any) ([]Letter, error) {
 	rows, err := db.QueryContext(ctx, selectLetter+rest, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters: %w", err)

@@ -62,14 +62,7 @@ func (l *Ledger) AdmitFallback(ctx context.Context, o order.Order, limits []orde
 		if err := l.canTake(ctx, tx, was, limits); err != nil {
 			return o, err
 		}
-		var a admitted
-		if err := a.add(order.Run{}, &next, "", true); err != nil {
-			return o, err
-		}
-		if err := a.write(ctx, tx, b); err != nil {
-			return o, err
-		}
-		return next, l.write(ctx, tx, was, next, c, b.now)
+		return l.admitOne(ctx, tx, b, was, next, c)
 	})
 }
 
@@ -183,17 +176,12 @@ func (l *Ledger) canTake(ctx context.Context, tx *sql.Tx, o order.Order, limits 
 	if err != nil {
 		return err
 	}
-	no := &order.Refusal{Code: wire.CodeStockShort, Detail: "not enough stock"}
 	for _, line := range o.Lines {
-		n, ok := truth[line.SKU]
-		if !ok {
+		if _, ok := truth[line.SKU]; !ok {
 			return &order.Refusal{Code: wire.CodeSKUUnknown, Detail: "this cabinet does not sell " + line.SKU}
 		}
-		if n = max(0, n); n < int64(line.Qty) {
-			no.Short = append(no.Short, wire.Shortage{SKU: line.SKU, Want: line.Qty, Have: int(n)})
-		}
 	}
-	if len(no.Short) > 0 {
+	if no := shortOf(o, truth); len(no.Short) > 0 {
 		return no
 	}
 	return l.checkLimits(ctx, tx, o, limits)

@@ -21,16 +21,24 @@ type StockRow struct {
 
 // Cabinets lists all cabinet ids in order.
 func (l *Ledger) Cabinets(ctx context.Context) ([]string, error) {
-	rows, err := l.read.QueryContext(ctx, "SELECT cabinet_id FROM trade_cabinet WHERE cabinet_id <> ? ORDER BY cabinet_id", fleetRow)
+	ids, err := cabinetsIn(ctx, l.read)
 	if err != nil {
 		return nil, fmt.Errorf("ledger: list cabinets: %w", err)
+	}
+	return ids, nil
+}
+
+func cabinetsIn(ctx context.Context, q querier) ([]string, error) {
+	rows, err := q.QueryContext(ctx, "SELECT cabinet_id FROM trade_cabinet WHERE cabinet_id <> ? ORDER BY cabinet_id", fleetRow)
+	if err != nil {
+		return nil, err
 	}
 	defer rows.Close()
 	var out []string
 	for rows.Next() {
 		var c string
 		if err := rows.Scan(&c); err != nil {
-			return nil, fmt.Errorf("ledger: list cabinets: %w", err)
+			return nil, err
 		}
 		out = append(out, c)
 	}

@@ -19,7 +19,13 @@ type Job struct {
 // TakeJob says whether a job is due and, if so, makes it this caller's: it is due
 // again at next. Of many processes one takes it. Dies after that: the job was not
 // done this time, and is again at next.
+//
+// All look every few seconds, so a look at a job that is not due writes nothing.
 func (l *Ledger) TakeJob(ctx context.Context, name string, next time.Time) (mine bool, err error) {
+	j, err := l.FindJob(ctx, name)
+	if err != nil || j.Due.UnixMilli() > l.now() {
+		return false, err
+	}
 	err = l.inTx(ctx, l.dialect.commit, func(tx *sql.Tx) error {
 		mine = false
 		res, err := tx.ExecContext(ctx, l.dialect.insertNew+"fleet_job (name, due_at, ended_at, report) VALUES (?,?,0,'')", name, next.UnixMilli())

@@ -89,23 +89,6 @@ func (l *Ledger) fenceServer(ctx context.Context, tx *sql.Tx, s fence.Server, re
 	return l.noteIncident(ctx, tx, i, now)
 }
 
-func cabinetsIn(ctx context.Context, tx *sql.Tx) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT cabinet_id FROM trade_cabinet WHERE cabinet_id <> ? ORDER BY cabinet_id", fleetRow)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var out []string
-	for rows.Next() {
-		var c string
-		if err := rows.Scan(&c); err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, rows.Err()
-}
-
 func (l *Ledger) noteIncident(ctx context.Context, tx *sql.Tx, i fence.Incident, now int64) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO stock_incident (id, at, reason, place, cabinet_id, cabinets) VALUES (?,?,?,?,?,?)",
 		l.opt.ID(), now, string(i.Reason), i.Place, i.Cabinet, i.Cabinets)

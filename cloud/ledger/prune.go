@@ -119,7 +119,7 @@ func (l *Ledger) pruneSome(ctx context.Context, cabinet, gen string) (n int, err
 	return n, err
 }
 
-func texts(ctx context.Context, db queryer, q string, args ...any) ([]string, error) {
+func texts(ctx context.Context, db querier, q string, args ...any) ([]string, error) {
 	rows, err := db.QueryContext(ctx, q, args...)
 	if err != nil {
 		return nil, err

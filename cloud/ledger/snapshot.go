@@ -10,7 +10,6 @@ import (
 	"vendline/cloud/effect"
 	"vendline/cloud/fence"
 	"vendline/cloud/order"
-	"vendline/cloud/outbox"
 	"vendline/cloud/statement"
 	"vendline/shared/wire"
 )
@@ -60,58 +59,10 @@ func (l *Ledger) shardWatermark(ctx context.Context, tx *sql.Tx, shard int) (int
 	return at.Int64, nil
 }
 
-// sellable is what the truth allows to be sold, per SKU: available, plus what
-// the deduct log holds against it and the orders do not, minus what the orders
-// hold and the log has not seen, plus the facts it has not seen. It may be
-// negative: then the shortage is physical.
+// sellable is what the truth allows to be sold, per SKU; see sellableOf.
 func (l *Ledger) sellable(ctx context.Context, tx *sql.Tx, cabinet string) (map[string]int64, error) {
-	out := map[string]int64{}
-	add := func(what, q string, args ...any) error {
-		rows, err := tx.QueryContext(ctx, q, args...)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", what, err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var sku string
-			var n int64
-			if err := rows.Scan(&sku, &n); err != nil {
-				return fmt.Errorf("read %s: %w", what, err)
-			}
-			out[sku] += n
-		}
-		return rows.Err()
-	}
-	if err := add("stock", "SELECT sku_id, available FROM trade_sku_stock WHERE cabinet_id = ?", cabinet); err != nil {
-		return nil, err
-	}
-	since, err := l.watermark(ctx, tx, cabinet)
-	if err != nil || since == math.MaxInt64 {
-		return out, err
-	}
-	if err := add("unapplied orders", unappliedOrders("")+" = ? AND o.changed_at >= ? GROUP BY l.sku_id", cabinet, since); err != nil {
-		return nil, err
-	}
-	err = add("unapplied facts", unappliedFacts("")+" = ? AND f.created_at >= ? AND g.order_sn IS NULL GROUP BY l.sku_id", cabinet, since)
-	return out, err
-}
-
-// unappliedOrders begins a query of what the deduct log holds against available
-// and orders do not, less what orders hold and the log does not know.
-func unappliedOrders(by string) string {
-	const inForce = " IN ('PRE_RESERVED', 'CONSUMED') THEN l.qty ELSE 0 END"
-	return "SELECT " + by + "l.sku_id, SUM(CASE WHEN g.status" + inForce + ") - SUM(CASE WHEN o.status" + inForce + `)
-		FROM trade_order o JOIN trade_order_line l ON l.order_sn = o.order_sn
-		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.order_sn AND g.sku_id = l.sku_id
-		WHERE o.cabinet_id`
-}
-
-// unappliedFacts begins one of the facts that the log does not know.
-func unappliedFacts(by string) string {
-	return "SELECT " + by + `l.sku_id, SUM(CASE WHEN f.kind IN ('SALE', 'LOSS') THEN -l.qty ELSE l.qty END)
-		FROM trade_fact f JOIN trade_fact_line l ON l.fact_id = f.fact_id
-		LEFT JOIN trade_stock_deduct_log g ON g.order_sn = l.fact_id AND g.sku_id = l.sku_id
-		WHERE f.cabinet_id`
+	all, err := l.sellableOf(ctx, tx, []string{cabinet})
+	return all[cabinet], err
 }
 
 // marks reads the orders a rebuilt Redis must remember. One that waits to be
@@ -163,29 +114,13 @@ func (l *Ledger) knownVersions(ctx context.Context, tx *sql.Tx, cabinet string, 
 
 // pendingFacts lists the facts whose Redis effect is still in the outbox.
 // sellable counts them already, so Redis must take them for done.
-func (l *Ledger) pendingFacts(ctx context.Context, tx *sql.Tx, cabinet string) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT payload FROM local_msg WHERE kind = ? AND shard = ?", string(outbox.KindRedis), l.Shard(cabinet))
-	if err != nil {
-		return nil, fmt.Errorf("read pending effects: %w", err)
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var b []byte
-		if err := rows.Scan(&b); err != nil {
-			return nil, fmt.Errorf("read pending effects: %w", err)
+func (l *Ledger) pendingFacts(ctx context.Context, tx *sql.Tx, cabinet string) (ids []string, err error) {
+	err = l.pendingEffects(ctx, tx, []string{cabinet}, func(e effect.Effect) {
+		if e.Adjust != nil && e.Adjust.Cabinet == cabinet {
+			ids = append(ids, e.Adjust.ID)
 		}
-		es, err := effect.Decode(b)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range es {
-			if e.Adjust != nil && e.Adjust.Cabinet == cabinet {
-				ids = append(ids, e.Adjust.ID)
-			}
-		}
-	}
-	return ids, rows.Err()
+	})
+	return ids, err
 }
 
 // factEffects says what a fact does, as a statement and as a Redis effect.

@@ -66,7 +66,11 @@ func (l *Ledger) direct(ctx context.Context, cabinet string, limits []order.Item
 	case errors.As(err, &unknown):
 		return &order.Refusal{Code: wire.CodeSKUUnknown, Detail: "this cabinet does not sell " + unknown.sku}
 	case errors.Is(err, errShort):
-		return l.shortOf(ctx, o)
+		have, err := l.Sellable(ctx, o.Cabinet)
+		if err != nil {
+			return err
+		}
+		return shortOf(o, have)
 	case err == nil:
 		l.counters.OrderCommits.Add(1)
 		l.counters.Orders.Add(1)
@@ -156,11 +160,7 @@ func (l *Ledger) checkLimits(ctx context.Context, tx *sql.Tx, o order.Order, lim
 }
 
 // shortOf refuses an order, with what there is of each SKU it asks too much of.
-func (l *Ledger) shortOf(ctx context.Context, o order.Order) error {
-	have, err := l.Sellable(ctx, o.Cabinet)
-	if err != nil {
-		return err
-	}
+func shortOf(o order.Order, have map[string]int64) *order.Refusal {
 	no := &order.Refusal{Code: wire.CodeStockShort, Detail: "not enough stock"}
 	for _, line := range o.Lines {
 		if n := max(0, have[line.SKU]); n < int64(line.Qty) {

@@ -88,8 +88,8 @@ func loseRedis(ctx context.Context, s *Site, down time.Duration) error {
 }
 
 // ageRedis starts Redis on files that are a while old: it has gone back in time
-// and does not know. Every cabinet must be fenced for it: its generation drawn
-// anew, by the first deduct whose ticket an order has already.
+// and does not know. Nobody has met the process that it now is, so every cabinet
+// is fenced before the first connection to it is used.
 func ageRedis(ctx context.Context, s *Site, down time.Duration) error {
 	old := s.redisData() + ".old"
 	if err := os.CopyFS(old, os.DirFS(s.redisData())); err != nil {
